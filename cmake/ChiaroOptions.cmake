@@ -1,0 +1,37 @@
+# Options and compiler settings shared by every target.
+option(CHIARO_TESTS "Build the tests" ON)
+option(CHIARO_BENCH "Build bench/ (Google Benchmark)" OFF)
+option(CHIARO_FUZZ "Build the fuzzers (clang with libFuzzer)" OFF)
+option(CHIARO_ONE_TARGET "Compile one SIMD target only (faster builds; used by the dev preset)" OFF)
+set(CHIARO_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+# No -ffast-math anywhere: the order of floating point operations is part of what we promise ("same request, same
+# bytes"), and -ffp-contract=off keeps the compiler from fusing what the source does not fuse.
+add_library(chiaro_flags INTERFACE)
+target_compile_options(chiaro_flags INTERFACE -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion
+  -Wno-sign-conversion $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual> -ffp-contract=off)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 reports these inside std::variant and std::string at -O2 and -O3 where nothing is wrong.
+  target_compile_options(chiaro_flags INTERFACE -Wno-maybe-uninitialized -Wno-restrict -Wno-array-bounds
+    -Wno-stringop-overflow -Wno-psabi)
+endif()
+if(CHIARO_SANITIZE)
+  target_compile_options(chiaro_flags INTERFACE -fsanitize=${CHIARO_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(chiaro_flags INTERFACE -fsanitize=${CHIARO_SANITIZE})
+endif()
+if(CHIARO_ONE_TARGET)
+  target_compile_definitions(chiaro_flags INTERFACE CHIARO_ONE_TARGET=1)
+endif()
+target_include_directories(chiaro_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
+  ${PROJECT_BINARY_DIR}/generated)

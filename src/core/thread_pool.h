@@ -1,0 +1,35 @@
+// The Engine's thread pool: data-parallel loops over chunks.
+//
+// Chunks are cut by the caller from shapes alone; threads only take chunks. So results do not depend on the number of
+// threads. Thread rule: one parallel_for at a time per pool; a nested call runs inline on the calling worker.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace chiaro {
+
+class ThreadPool {
+ public:
+  // `threads` >= 1 counts the calling thread; 0 means one per available core.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return threads_; }
+  // Calls f(chunk, worker) for chunk in [0, chunks), worker in [0, threads()), and returns when all are done.
+  // Returns early, with chunks left out, once `*cancel` is true: the caller checks it afterwards.
+  void parallel_for(int64_t chunks, const std::function<void(int64_t chunk, int worker)>& f,
+                    const std::atomic<bool>* cancel = nullptr);
+
+ private:
+  struct Shared;
+  void worker_loop(int worker);
+  int threads_;
+  std::unique_ptr<Shared> shared_;
+};
+
+}  // namespace chiaro
