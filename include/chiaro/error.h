@@ -83,11 +83,11 @@ using Status = Result<void>;
 }  // namespace chiaro
 
 // Returns the error of `expr` from the enclosing function, if it is one.
-#define CHIARO_TRY(expr)                                              \
-  do {                                                                \
-    if (auto chiaro_status_ = (expr); !chiaro_status_.ok()) {         \
-      return ::chiaro::Error(std::move(chiaro_status_).error());      \
-    }                                                                 \
+#define CHIARO_TRY(expr)                                         \
+  do {                                                           \
+    if (auto chiaro_status_ = (expr); !chiaro_status_.ok()) {    \
+      return ::chiaro::Error(std::move(chiaro_status_).error()); \
+    }                                                            \
   } while (false)
 
 #define CHIARO_CONCAT_INNER(a, b) a##b

@@ -12,7 +12,7 @@ uint8_t f8_e4m3_from_f32(float value) {
   }
   if (a > 464.0f) return static_cast<uint8_t>(sign | 0x7Fu);
   int exponent = 0;
-  std::frexp(a, &exponent);                     // a = m * 2^exponent, m in [0.5, 1)
+  std::frexp(a, &exponent);                          // a = m * 2^exponent, m in [0.5, 1)
   const int scale = std::max(exponent - 1, -6) - 3;  // weight of the last mantissa bit
   const float steps = std::nearbyint(std::ldexp(a, -scale));
   const auto count = static_cast<int>(steps);

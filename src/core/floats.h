@@ -9,8 +9,12 @@
 
 namespace chiaro {
 
-inline float f32_from_bits(uint32_t bits) { return std::bit_cast<float>(bits); }
-inline uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
+inline float f32_from_bits(uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
+inline uint32_t bits_of(float value) {
+  return std::bit_cast<uint32_t>(value);
+}
 
 inline float f32_from_f16(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
@@ -29,8 +33,8 @@ inline uint16_t f16_from_f32(float value) {
   const uint32_t sign = (x >> 16) & 0x8000u;
   const uint32_t a = x & 0x7FFFFFFFu;
   if (a > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u | ((a >> 13) & 0x3FFu));  // NaN stays NaN
-  if (a >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7C00u);                         // >= 65536: inf
-  if (a < 0x38800000u) {  // subnormal half: let f32 addition round at 2^-24
+  if (a >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7C00u);                        // >= 65536: inf
+  if (a < 0x38800000u) {                            // subnormal half: let f32 addition round at 2^-24
     const float rounded = f32_from_bits(a) + 0.5f;  // ulp(0.5) = 2^-24 exactly
     return static_cast<uint16_t>(sign | (bits_of(rounded) - 0x3F000000u));
   }
@@ -38,7 +42,9 @@ inline uint16_t f16_from_f32(float value) {
   return static_cast<uint16_t>(sign | ((a + 0xFFFu + odd - 0x38000000u) >> 13));  // may carry into inf: right
 }
 
-inline float f32_from_bf16(uint16_t b) { return f32_from_bits(static_cast<uint32_t>(b) << 16); }
+inline float f32_from_bf16(uint16_t b) {
+  return f32_from_bits(static_cast<uint32_t>(b) << 16);
+}
 
 inline uint16_t bf16_from_f32(float value) {
   const uint32_t x = bits_of(value);
@@ -57,7 +63,9 @@ inline float f32_from_f8_e4m3(uint8_t v) {
 }
 
 // E5M2: bias 15, the upper byte of a half.
-inline float f32_from_f8_e5m2(uint8_t v) { return f32_from_f16(static_cast<uint16_t>(v << 8)); }
+inline float f32_from_f8_e5m2(uint8_t v) {
+  return f32_from_f16(static_cast<uint16_t>(v << 8));
+}
 
 // Rounds to nearest even; overflow gives NaN (the format has no infinity), as PyTorch's float8_e4m3fn cast does.
 uint8_t f8_e4m3_from_f32(float value);

@@ -80,7 +80,9 @@ std::string_view log_category_name(LogCategory category) {
   return "?";
 }
 
-std::shared_ptr<Log> Log::to_stderr(LogLevel level) { return std::make_shared<StderrLog>(level); }
+std::shared_ptr<Log> Log::to_stderr(LogLevel level) {
+  return std::make_shared<StderrLog>(level);
+}
 std::shared_ptr<Log> Log::to_sink(LogLevel level, Sink sink) {
   return std::make_shared<SinkLog>(level, std::move(sink));
 }

@@ -12,8 +12,8 @@ namespace chiaro {
 namespace {
 
 Error file_error(const std::filesystem::path& path, std::string why) {
-  return {ErrorCode::io, "cannot read \"" + path.string() + "\"", std::move(why),
-          "check the path and its permissions", path.string()};
+  return {ErrorCode::io, "cannot read \"" + path.string() + "\"", std::move(why), "check the path and its permissions",
+          path.string()};
 }
 
 }  // namespace

@@ -11,7 +11,9 @@ void* SystemAllocator::allocate(size_t bytes) noexcept {
   return std::aligned_alloc(kHostAlignment, (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment);
 }
 
-void SystemAllocator::release(void* block, size_t) noexcept { std::free(block); }
+void SystemAllocator::release(void* block, size_t) noexcept {
+  std::free(block);
+}
 
 void* CountingAllocator::allocate(size_t bytes) noexcept {
   if (++count_ == fail_at_) return nullptr;

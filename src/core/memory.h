@@ -41,7 +41,10 @@ class CountingAllocator final : public Allocator {
   int64_t live_blocks() const { return blocks_; }
   int64_t allocations() const { return count_; }
   // Restarts the count for `fail_at` (0 refuses none).
-  void fail_at(int64_t n) { count_ = 0; fail_at_ = n; }
+  void fail_at(int64_t n) {
+    count_ = 0;
+    fail_at_ = n;
+  }
   void reset_peak() { peak_ = live_.load(); }
 
  private:

@@ -60,7 +60,9 @@ Strides contiguous_strides(const Shape& shape) {
   return s;
 }
 
-TensorDesc dense(DType dtype, const Shape& shape) { return {dtype, shape, contiguous_strides(shape)}; }
+TensorDesc dense(DType dtype, const Shape& shape) {
+  return {dtype, shape, contiguous_strides(shape)};
+}
 
 bool TensorDesc::contiguous() const {
   int64_t expected = 1;
@@ -72,7 +74,9 @@ bool TensorDesc::contiguous() const {
   return true;
 }
 
-bool TensorDesc::rows_contiguous() const { return rank() == 0 || shape[-1] == 1 || strides[-1] == 1; }
+bool TensorDesc::rows_contiguous() const {
+  return rank() == 0 || shape[-1] == 1 || strides[-1] == 1;
+}
 
 bool TensorDesc::has_broadcast() const {
   for (int i = 0; i < rank(); ++i) {

@@ -60,11 +60,11 @@ struct TensorDesc {
 
   int rank() const { return shape.rank(); }
   int64_t count() const { return element_count(shape); }
-  bool contiguous() const;              // dense row-major (strides of size-1 dimensions are ignored)
-  bool rows_contiguous() const;         // the last dimension is dense
-  bool has_broadcast() const;           // a stride of 0 over a dimension larger than 1
-  bool self_overlapping() const;        // two indices may share memory (conservative)
-  int64_t dense_bytes() const;          // bytes of a dense tensor of this type and shape
+  bool contiguous() const;        // dense row-major (strides of size-1 dimensions are ignored)
+  bool rows_contiguous() const;   // the last dimension is dense
+  bool has_broadcast() const;     // a stride of 0 over a dimension larger than 1
+  bool self_overlapping() const;  // two indices may share memory (conservative)
+  int64_t dense_bytes() const;    // bytes of a dense tensor of this type and shape
   // Bytes from the first element to one past the last one touched (0 for an empty tensor); strides are >= 0.
   int64_t span_bytes() const;
   bool operator==(const TensorDesc& other) const = default;

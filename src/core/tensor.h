@@ -12,8 +12,8 @@ namespace chiaro {
 // Owns nothing by itself: `owner` keeps the bytes alive (a mapped file, a vector). Bytes may be unaligned in a file.
 struct TensorData {
   std::string name;
-  TensorDesc desc;                     // dense
-  const std::byte* bytes = nullptr;    // desc.dense_bytes() of them
+  TensorDesc desc;                   // dense
+  const std::byte* bytes = nullptr;  // desc.dense_bytes() of them
   std::shared_ptr<const void> owner;
 };
 using TensorDataPtr = std::shared_ptr<const TensorData>;

@@ -1,0 +1,82 @@
+// OpDef: what the engine knows of an operation, derived from its declaration in src/ops/<op>/op.h (graph/declare.h).
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/shape.h"
+#include "graph/attrs.h"
+
+namespace chiaro {
+
+class GraphBuilder;
+struct Value;
+
+struct InputSpec {
+  std::string_view name;
+  std::string_view shape;  // in words: "[N,H,W,C]"
+  bool optional = false;
+};
+
+enum class OpKind {
+  compute,  // writes fresh memory
+  view,     // another look at its first input's memory: nothing runs
+  inplace,  // its result *is* its first input's memory, one version later
+};
+
+// What memory the result of a compute op may share.
+struct Alias {
+  int may_overwrite = -1;  // an input of the same shape whose memory the output may take (element by element), or -1
+};
+
+struct Cost {
+  double flops = 0;
+  double bytes = 0;  // minimum traffic: every input read once, the output written once
+};
+
+// A dense tensor in double precision, for references. `present` is false for an optional input left out.
+struct RefTensor {
+  Shape shape;
+  std::vector<double> data;
+  bool present = true;
+};
+
+// Descriptions of a node's inputs; nullptr for an optional input left out.
+using InputDescs = std::span<const TensorDesc* const>;
+
+struct ViewResult {
+  TensorDesc desc;
+  int64_t offset_bytes = 0;  // added to the offset of the input
+};
+
+struct OpDef {
+  std::string_view name;
+  std::string_view formula;  // one line
+  OpKind kind = OpKind::compute;
+  std::vector<InputSpec> inputs;
+  bool variadic = false;  // the last InputSpec repeats (concat, custom)
+  AttrMap default_attrs;
+  Alias alias;
+  bool deterministic = true;
+
+  Status (*check_attrs)(const AttrMap&) = nullptr;
+  // Shape and dtype of the output (compute), or checks only (inplace: the result is the first input's view).
+  Result<TensorDesc> (*infer)(const AttrMap&, InputDescs) = nullptr;
+  Result<ViewResult> (*view)(const AttrMap&, InputDescs) = nullptr;  // kind view only
+  Cost (*cost)(const AttrMap&, InputDescs, const TensorDesc& out) = nullptr;
+  // The oracle: `out` arrives with its shape set and data sized. Null where the op is defined by `decompose`.
+  Status (*reference)(const AttrMap&, std::span<const RefTensor>, RefTensor& out) = nullptr;
+  // The same result from simpler ops. Null where there is none.
+  Value (*decompose)(GraphBuilder&, const AttrMap&, std::span<const Value>) = nullptr;
+};
+
+// Helpers for declarations ------------------------------------------------------------------------------------------
+
+// error[shape] NAME refuses ...
+Error op_error(std::string_view op, std::string what, std::string why, std::string mend = "");
+// Bytes of all present inputs read once and `out` written once.
+double minimum_bytes(InputDescs inputs, const TensorDesc& out);
+
+}  // namespace chiaro
