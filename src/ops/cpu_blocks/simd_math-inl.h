@@ -1,0 +1,169 @@
+// Vector exp, erf, tanh and the activations, for one Highway target. Include after hwy/foreach_target.h.
+//
+// Every function is a fixed sequence of lane-wise operations: a lane's result depends on its input alone, never on its
+// position or on tail handling (tails run the same code on a padded vector, see map_f32). Polynomials are the single
+// precision ones of Cephes (Moshier 1989): expf, tanhf, ndtrf.
+
+#if defined(CHIARO_SIMD_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef CHIARO_SIMD_MATH_INL_H
+#undef CHIARO_SIMD_MATH_INL_H
+#else
+#define CHIARO_SIMD_MATH_INL_H
+#endif
+
+#include <cstddef>
+#include <cstring>
+
+#include "hwy/highway.h"
+#include "ops/activation.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace chiaro {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::ScalableTag<float>;
+using DI = hn::RebindToSigned<DF>;
+using VF = hn::Vec<DF>;
+
+// Horner's rule, highest coefficient first.
+template <size_t N>
+HWY_INLINE VF polynomial(VF x, const float (&c)[N]) {
+  const DF d;
+  VF p = hn::Set(d, c[0]);
+  for (size_t i = 1; i < N; ++i) p = hn::MulAdd(p, x, hn::Set(d, c[i]));
+  return p;
+}
+
+// e^x, within 2 ulp over the whole range including subnormal results; e^-inf = 0, overflow gives inf, NaN stays NaN.
+HWY_INLINE VF exp_f32(VF x) {
+  const DF d;
+  const DI di;
+  static constexpr float kPoly[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f,
+                                    4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f};
+  const VF clamped = hn::Min(hn::Max(x, hn::Set(d, -104.0f)), hn::Set(d, 89.0f));
+  const VF n = hn::Round(hn::Mul(clamped, hn::Set(d, 1.44269504088896341f)));
+  VF r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), clamped);  // n * high part of ln 2 is exact
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  const VF e = hn::Add(hn::MulAdd(polynomial(r, kPoly), hn::Mul(r, r), r), hn::Set(d, 1.0f));
+  // 2^n in two factors, as n reaches from -150 to 128.
+  const auto whole = hn::ConvertTo(di, n);
+  const auto half = hn::ShiftRight<1>(whole);
+  const auto bias = hn::Set(di, 127);
+  const VF s1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
+  const VF s2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(whole, half), bias)));
+  return hn::IfThenElse(hn::Eq(x, x), hn::Mul(hn::Mul(e, s1), s2), x);
+}
+
+HWY_INLINE VF tanh_f32(VF x) {
+  const DF d;
+  static constexpr float kPoly[] = {-5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f,
+                                    -3.33332819422e-1f};
+  const VF one = hn::Set(d, 1.0f);
+  const VF a = hn::Abs(x);
+  const VF square = hn::Mul(x, x);
+  const VF small = hn::MulAdd(hn::Mul(polynomial(square, kPoly), square), x, x);
+  const VF large = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(exp_f32(hn::Add(a, a)), one)));
+  return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
+}
+
+// erf(|x|) for |x| < 1 (as `inner`) and erfc(|x|) for |x| >= 1 (as `outer`); the other one of the two is meaningless.
+HWY_INLINE void erf_parts(VF x, VF& inner, VF& outer) {
+  const DF d;
+  static constexpr float kInner[] = {7.853861353153693e-5f,  -8.010193625184903e-4f, 5.188327685732524e-3f,
+                                     -2.685381193529856e-2f, 1.128358514861418e-1f,  -3.761262582423300e-1f,
+                                     1.128379165726710e+0f};
+  static constexpr float kMiddle[] = {2.326819970068386e-2f,  -1.387039388740657e-1f, 3.687424674597105e-1f,
+                                      -5.824733027278666e-1f, 6.210004621745983e-1f,  -4.944515323274145e-1f,
+                                      3.404879937665872e-1f,  -2.741127028184656e-1f, 5.638259427386472e-1f};
+  static constexpr float kOuter[] = {-1.047766399936249e+1f, 1.297719955372516e+1f,  -7.495518717768503e+0f,
+                                     2.921019019210786e+0f,  -1.015265279202700e+0f, 4.218463358204948e-1f,
+                                     -2.820767439740514e-1f, 5.641895067754075e-1f};
+  const VF a = hn::Abs(x);
+  const VF square = hn::Mul(x, x);
+  inner = hn::Mul(a, polynomial(square, kInner));
+  const VF safe = hn::Max(a, hn::Set(d, 1.0f));
+  const VF reciprocal = hn::Div(hn::Set(d, 1.0f), safe);
+  const VF y = hn::Mul(reciprocal, reciprocal);
+  const VF p = hn::IfThenElse(hn::Lt(a, hn::Set(d, 2.0f)), polynomial(y, kMiddle), polynomial(y, kOuter));
+  outer = hn::Mul(hn::Mul(exp_f32(hn::Neg(square)), reciprocal), p);
+}
+
+HWY_INLINE VF erf_f32(VF x) {
+  const DF d;
+  VF inner, outer;
+  erf_parts(x, inner, outer);
+  const VF one = hn::Set(d, 1.0f);
+  const VF magnitude = hn::IfThenElse(hn::Lt(hn::Abs(x), one), inner, hn::Sub(one, outer));
+  return hn::IfThenElse(hn::Eq(x, x), hn::CopySign(magnitude, x), x);
+}
+
+HWY_INLINE VF sigmoid_f32(VF x) {
+  const DF d;
+  const VF one = hn::Set(d, 1.0f);
+  return hn::Div(one, hn::Add(one, exp_f32(hn::Neg(x))));
+}
+
+// x sigmoid(y).
+HWY_INLINE VF times_sigmoid(VF x, VF y) {
+  const DF d;
+  return hn::Div(x, hn::Add(hn::Set(d, 1.0f), exp_f32(hn::Neg(y))));
+}
+
+// x Phi(x), with Phi through erfc for large |x|, so that the negative tail keeps its digits.
+HWY_INLINE VF gelu_f32(VF x) {
+  const DF d;
+  const VF z = hn::Mul(x, hn::Set(d, 0.70710678118654752440f));
+  VF inner, outer;
+  erf_parts(z, inner, outer);
+  const VF half = hn::Set(d, 0.5f);
+  const VF one = hn::Set(d, 1.0f);
+  const VF tail = hn::Mul(half, outer);
+  const VF far = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
+  const VF near = hn::MulAdd(half, hn::CopySign(inner, z), half);
+  return hn::Mul(x, hn::IfThenElse(hn::Lt(hn::Abs(z), one), near, far));
+}
+
+// gelu_tanh uses (1 + tanh u) / 2 = sigmoid(2 u).
+HWY_INLINE VF gelu_tanh_f32(VF x) {
+  const DF d;
+  const VF cubic = hn::MulAdd(hn::Mul(hn::Mul(x, x), hn::Set(d, 0.044715f)), x, x);
+  return times_sigmoid(x, hn::Mul(cubic, hn::Set(d, 1.59576912160573071176f)));
+}
+
+// Calls f(VF) -> VF on n floats; `in` may equal `out`. The tail runs on a zero-padded vector through the same code.
+template <class F>
+HWY_INLINE void map_f32(const float* in, float* out, size_t n, F f) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(f(hn::LoadU(d, in + i)), d, out + i);
+  if (i == n) return;
+  HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
+  std::memcpy(tail, in + i, (n - i) * sizeof(float));
+  hn::Store(f(hn::Load(d, tail)), d, tail);
+  std::memcpy(out + i, tail, (n - i) * sizeof(float));
+}
+
+HWY_INLINE void activate_row(Activation activation, const float* in, float* out, size_t n) {
+  switch (activation) {
+    case Activation::none:
+      if (in != out) std::memcpy(out, in, n * sizeof(float));
+      return;
+    case Activation::relu:
+      return map_f32(in, out, n, [](VF x) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(DF())), x); });
+    case Activation::silu: return map_f32(in, out, n, [](VF x) HWY_ATTR { return times_sigmoid(x, x); });
+    case Activation::gelu: return map_f32(in, out, n, [](VF x) HWY_ATTR { return gelu_f32(x); });
+    case Activation::gelu_tanh: return map_f32(in, out, n, [](VF x) HWY_ATTR { return gelu_tanh_f32(x); });
+    case Activation::quick_gelu:
+      return map_f32(in, out, n, [](VF x) HWY_ATTR { return times_sigmoid(x, hn::Mul(x, hn::Set(DF(), 1.702f))); });
+    case Activation::sigmoid: return map_f32(in, out, n, [](VF x) HWY_ATTR { return sigmoid_f32(x); });
+    case Activation::tanh: return map_f32(in, out, n, [](VF x) HWY_ATTR { return tanh_f32(x); });
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace chiaro
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard, toggled per target
