@@ -25,8 +25,6 @@ if(CHIARO_TESTS)
     # GoogleTest from the sources that Debian's googletest package ships, for the same reason. RapidCheck comes
     # compiled only: chiaro_add_test compiles the tests that use it and leaves them out of the program.
     add_subdirectory(/usr/src/googletest/googletest ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
-    add_library(GTest::gtest ALIAS gtest)
-    add_library(GTest::gtest_main ALIAS gtest_main)
     find_path(CHIARO_RAPIDCHECK_INCLUDE rapidcheck.h REQUIRED)
   else()
     find_package(GTest REQUIRED)

@@ -18,8 +18,8 @@ function(chiaro_add_room name)
   target_link_libraries(chiaro_${name} PUBLIC chiaro_flags ${ARG_LIBS})
 endfunction()
 
-# Takes the files that include RapidCheck out of `sources` and compiles them as test_<name>_compile_only (ChiaroDependencies
-# says why).
+# Takes the files that include RapidCheck out of `sources` and compiles them as test_<name>_compile_only
+# (ChiaroDependencies says why).
 function(chiaro_set_aside_rapidcheck name sources_var libs_var)
   foreach(file IN LISTS ${sources_var})
     file(STRINGS ${file} uses REGEX "#include [<\"]rapidcheck" LIMIT_COUNT 1)
@@ -43,7 +43,8 @@ function(chiaro_set_aside_rapidcheck name sources_var libs_var)
 endfunction()
 
 # chiaro_add_test(name LIBS ...): every .cpp of the current folder is one GoogleTest program, run by CTest.
-# LABELS (by default `quick`: also run under the sanitizers and with libc++) and TIMEOUT are passed on. Tests find the tree at CHIARO_SOURCE_DIR and may write below CHIARO_TMP_DIR.
+# LABELS (by default `quick`: also run under the sanitizers and with libc++) and TIMEOUT are passed on. Tests find the
+# tree at CHIARO_SOURCE_DIR and may write below CHIARO_TMP_DIR.
 function(chiaro_add_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LIBS;LABELS;SOURCES" ${ARGN})
   if(ARG_SOURCES)
