@@ -36,6 +36,10 @@ inline std::optional<Activation> activation_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+// How attributes print and read an Activation (graph/attrs.h).
+std::string_view attr_enum_name(Activation activation);
+bool attr_enum_parse(std::string_view text, Activation& activation);
+
 // gelu, gelu_tanh: Hendrycks and Gimpel 2016 (arXiv 1606.08415), exact and tanh form; quick_gelu: ibid., x
 // sigmoid(1.702 x), as CLIP uses it; silu: x sigmoid(x). T is float or double.
 template <class T>
