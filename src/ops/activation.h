@@ -49,8 +49,8 @@ T activate(Activation activation, T x) {
     case Activation::relu: return x < T(0) ? T(0) : x;
     case Activation::silu: return x / (T(1) + std::exp(-x));
     case Activation::gelu: return x * (T(0.5) * std::erfc(-x * T(0.70710678118654752440)));
-    case Activation::gelu_tanh:
-      return T(0.5) * x * (T(1) + std::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
+    case Activation::gelu_tanh:  // (1 + tanh u) / 2 = 1 / (1 + e^(-2u)), which does not cancel for negative u
+      return x / (T(1) + std::exp(T(-1.59576912160573071176) * (x + T(0.044715) * x * x * x)));
     case Activation::quick_gelu: return x / (T(1) + std::exp(T(-1.702) * x));
     case Activation::sigmoid: return T(1) / (T(1) + std::exp(-x));
     case Activation::tanh: return std::tanh(x);

@@ -64,7 +64,7 @@ HWY_INLINE VF tanh_f32(VF x) {
   const VF square = hn::Mul(x, x);
   const VF small = hn::MulAdd(hn::Mul(polynomial(square, kPoly), square), x, x);
   const VF large = hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(exp_f32(hn::Add(a, a)), one)));
-  return hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, hn::CopySign(large, x));
+  return hn::CopySign(hn::IfThenElse(hn::Lt(a, hn::Set(d, 0.625f)), small, large), x);
 }
 
 // erf(|x|) for |x| < 1 (as `inner`) and erfc(|x|) for |x| >= 1 (as `outer`); the other one of the two is meaningless.
