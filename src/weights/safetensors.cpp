@@ -1,0 +1,41 @@
+// From a checked header to tensors.
+#include "weights/safetensors.h"
+
+#include <algorithm>
+
+#include "core/mapped_file.h"
+#include "weights/safetensors_header.h"
+
+namespace chiaro {
+
+Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
+  CHIARO_ASSIGN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  CHIARO_ASSIGN(SafetensorsHeader header, parse_safetensors_header(file->bytes(), path.string()));
+  std::sort(header.entries.begin(), header.entries.end(),
+            [](const SafetensorsEntry& a, const SafetensorsEntry& b) { return a.name < b.name; });
+  auto contents = std::make_shared<Contents>();
+  contents->path = path;
+  contents->metadata = std::move(header.metadata);
+  for (SafetensorsEntry& entry : header.entries) {
+    if (!entry.dtype) {
+      contents->skipped.push_back({std::move(entry.name), std::move(entry.skip_reason)});
+      continue;
+    }
+    auto tensor = std::make_shared<TensorData>();
+    tensor->name = std::move(entry.name);
+    tensor->desc = dense(*entry.dtype, entry.shape);
+    tensor->bytes = file->bytes().data() + header.data_start + entry.begin;
+    tensor->owner = file;
+    contents->tensors.push_back(std::move(tensor));
+  }
+  return SafetensorsFile(std::move(contents));
+}
+
+TensorDataPtr SafetensorsFile::find(std::string_view name) const {
+  const auto& all = contents_->tensors;
+  const auto at = std::lower_bound(all.begin(), all.end(), name,
+                                   [](const TensorDataPtr& t, std::string_view n) { return t->name < n; });
+  return at != all.end() && (*at)->name == name ? *at : nullptr;
+}
+
+}  // namespace chiaro
