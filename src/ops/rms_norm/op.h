@@ -1,0 +1,31 @@
+// rms_norm: Zhang and Sennrich, "Root mean square layer normalization", arXiv:1910.07467, over the last dimension.
+#pragma once
+
+#include "graph/declare.h"
+#include "ops/activation.h"
+
+namespace chiaro {
+
+struct RmsNorm {
+  static constexpr std::string_view name = "rms_norm", formula = "y = act(x / sqrt(mean(x^2) + eps) * weight), per row";
+  static constexpr OpKind kind = OpKind::compute;
+  static constexpr std::array inputs{InputSpec{"x", "[...,C]"}, InputSpec{"weight", "[C]", true}};
+  struct Attrs {
+    double eps = 1e-6;
+    Activation act = Activation::none;
+    template <class V>
+    void visit(V& v) {
+      v("eps", eps);
+      v("act", act);
+    }
+  };
+  static constexpr Alias alias{.may_overwrite = 0};
+  static Result<TensorDesc> infer(const Attrs&, InputDescs in);
+  static Cost cost(const Attrs&, InputDescs in, const TensorDesc& out);
+  static Status reference(const Attrs&, std::span<const RefTensor> in, RefTensor& out);
+};
+
+inline constexpr OpCall<RmsNorm> rms_norm{};
+const OpDef& op_def_rms_norm();
+
+}  // namespace chiaro

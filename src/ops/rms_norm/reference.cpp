@@ -1,0 +1,33 @@
+#include <cmath>
+
+#include "ops/norm_rules.h"
+#include "ops/rms_norm/op.h"
+
+namespace chiaro {
+
+Result<TensorDesc> RmsNorm::infer(const Attrs& attrs, InputDescs in) {
+  CHIARO_TRY(check_norm(name, in, 1, attrs.eps));
+  return dense(in[0]->dtype, in[0]->shape);
+}
+
+Cost RmsNorm::cost(const Attrs&, InputDescs in, const TensorDesc& out) {
+  return {4.0 * static_cast<double>(out.count()), minimum_bytes(in, out)};
+}
+
+Status RmsNorm::reference(const Attrs& attrs, std::span<const RefTensor> in, RefTensor& out) {
+  const auto channels = static_cast<size_t>(in[0].shape.back());
+  for (size_t row = 0; row + channels <= out.data.size() && channels > 0; row += channels) {
+    const double* x = in[0].data.data() + row;
+    double square = 0;
+    for (size_t c = 0; c < channels; ++c) square += x[c] * x[c] / static_cast<double>(channels);
+    const double inverse = 1 / std::sqrt(square + attrs.eps);
+    for (size_t c = 0; c < channels; ++c) out.data[row + c] = norm_affine(x[c] * inverse, in, c, attrs.act);
+  }
+  return {};
+}
+
+const OpDef& op_def_rms_norm() {
+  return op_def<RmsNorm>();
+}
+
+}  // namespace chiaro

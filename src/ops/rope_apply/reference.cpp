@@ -1,0 +1,54 @@
+#include "ops/rope_apply/op.h"
+
+namespace chiaro {
+
+std::string_view attr_enum_name(RopeLayout layout) {
+  return layout == RopeLayout::split ? "split" : "interleaved";
+}
+
+bool attr_enum_parse(std::string_view text, RopeLayout& layout) {
+  if (text != "split" && text != "interleaved") return false;
+  layout = text == "split" ? RopeLayout::split : RopeLayout::interleaved;
+  return true;
+}
+
+Result<TensorDesc> RopeApply::infer(const Attrs&, InputDescs in) {
+  const TensorDesc &x = *in[0], &rot = *in[1];
+  if (!is_float(x.dtype)) return op_error(name, "x " + x.text(), "it is not a floating point tensor", "cast it");
+  if (x.rank() != 4 || x.shape[3] % 2 != 0) {
+    return op_error(name, "x " + x.shape.text(), "it is not [N,L,heads,d] with an even d");
+  }
+  const Shape expected{x.shape[1], x.shape[3] / 2, 2, 2};
+  if (rot.dtype != DType::f32 || !(rot.shape == expected)) {
+    return op_error(name, "rot " + rot.text() + " with x " + x.shape.text(),
+                    "one 2x2 matrix per position and pair is needed", "give f32" + expected.text());
+  }
+  return dense(x.dtype, x.shape);
+}
+
+Cost RopeApply::cost(const Attrs&, InputDescs in, const TensorDesc& out) {
+  return {3.0 * static_cast<double>(out.count()), minimum_bytes(in, out)};
+}
+
+Status RopeApply::reference(const Attrs& attrs, std::span<const RefTensor> in, RefTensor& out) {
+  const Shape& shape = in[0].shape;  // [N,L,heads,d]
+  const auto length = static_cast<size_t>(shape[1]), heads = static_cast<size_t>(shape[2]);
+  const auto d = static_cast<size_t>(shape[3]), half = d / 2;
+  const bool split = attrs.layout == RopeLayout::split;
+  for (size_t head = 0; head < static_cast<size_t>(shape[0]) * length * heads; ++head) {
+    const size_t l = head / heads % length;
+    for (size_t i = 0; i < half; ++i) {
+      const size_t first = head * d + (split ? i : 2 * i), second = first + (split ? half : 1);
+      const double* r = in[1].data.data() + (l * half + i) * 4;
+      out.data[first] = r[0] * in[0].data[first] + r[1] * in[0].data[second];
+      out.data[second] = r[2] * in[0].data[first] + r[3] * in[0].data[second];
+    }
+  }
+  return {};
+}
+
+const OpDef& op_def_rope_apply() {
+  return op_def<RopeApply>();
+}
+
+}  // namespace chiaro

@@ -1,0 +1,25 @@
+#include "ops/reduce_rules.h"
+#include "ops/sum/op.h"
+
+namespace chiaro {
+
+Result<TensorDesc> Sum::infer(const Attrs& attrs, InputDescs in) {
+  CHIARO_ASSIGN(const auto axes, reduced_axes(name, *in[0], attrs.axes, attrs.keepdims));
+  return dense(in[0]->dtype, axes.out);
+}
+
+Cost Sum::cost(const Attrs&, InputDescs in, const TensorDesc& out) {
+  return {static_cast<double>(in[0]->count()), minimum_bytes(in, out)};
+}
+
+Status Sum::reference(const Attrs& attrs, std::span<const RefTensor> in, RefTensor& out) {
+  CHIARO_ASSIGN(const auto axes, reduced_axes(name, dense(DType::f32, in[0].shape), attrs.axes, attrs.keepdims));
+  reference_sum(in[0], axes, out);
+  return {};
+}
+
+const OpDef& op_def_sum() {
+  return op_def<Sum>();
+}
+
+}  // namespace chiaro
