@@ -1,0 +1,44 @@
+// Readers of byte-pair vocabularies: vocab.json with merges.txt, or merges.txt alone.
+//
+// Strict: whatever the tokenizer could not use is an error of code bad_file, that names the file and the line or entry.
+// Memory is bounded by a small multiple of the bytes read. Thread rule: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "chiaro/error.h"
+#include "text/bpe.h"
+
+namespace chiaro {
+
+// A text to parse and the name that errors give it.
+struct NamedText {
+  std::string_view name;
+  std::string_view text;
+};
+
+struct BpeVocab {
+  std::vector<std::string> tokens;                    // by id; empty where a sparse vocabulary has none
+  std::unordered_map<std::string, std::int32_t> ids;  // token -> id
+  BpeMerges merges;
+
+  // The id of a token, or -1.
+  std::int32_t find(const std::string& token) const;
+};
+
+// vocab.json is one object {token: id}; ids are unique, not negative, and below 4 * entries + 1024. merges.txt has one
+// rule a line, "LEFT RIGHT", after an optional first line that holds "#version"; blank lines may only end the file; CR
+// LF is taken. Both sides and their concatenation must be tokens, and no pair may come twice. At most `max_merges`
+// rules are read, the rest of the file is not looked at.
+Result<BpeVocab> parse_bpe_vocab(const NamedText& vocab_json, const NamedText& merges_txt, std::size_t max_merges);
+
+// The vocabulary that the merges imply: the 256 byte symbols, the same with `end_of_word`, one token a rule, and then
+// the special tokens in the order given.
+Result<BpeVocab> vocab_from_merges(const NamedText& merges_txt, std::size_t max_merges, std::string_view end_of_word,
+                                   const std::vector<std::string>& special_tokens);
+
+}  // namespace chiaro
