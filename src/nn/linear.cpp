@@ -1,0 +1,40 @@
+#include "nn/linear.h"
+
+#include "ops/add_/op.h"
+#include "ops/conv2d/op.h"
+#include "ops/matmul/op.h"
+#include "ops/mul_/op.h"
+
+namespace chiaro::nn {
+namespace {
+
+// y, fresh from the product with `weight`, times its scale (FP8) and plus the bias.
+Value finish(const Layer& layer, Value y, int64_t out, bool bias) {
+  GraphBuilder& g = layer.graph();
+  if (const Value scale = layer.scale("weight", out); scale.valid()) y = mul_(g, y, scale);
+  return bias ? add_(g, y, layer.weight("bias", {out})) : y;
+}
+
+}  // namespace
+
+Value linear(const Path& at, const LinearShape& shape, Value x) {
+  const Layer layer(at);
+  GraphBuilder& g = layer.graph();
+  const Value weight = layer.weight("weight", {shape.out, g.shape(x)[-1]});
+  return finish(layer, matmul(g, x, weight), shape.out, shape.bias);
+}
+
+Value conv2d(const Path& at, const Conv2dShape& shape, Value x) {
+  const Layer layer(at);
+  GraphBuilder& g = layer.graph();
+  const Value weight = layer.weight("weight", {shape.out, g.shape(x)[-1], shape.kernel, shape.kernel});
+  const Value y = chiaro::conv2d(g, {.stride = {shape.stride, shape.stride}, .pad = shape.pad}, x, weight);
+  return finish(layer, y, shape.out, shape.bias);
+}
+
+Value conv2d_same(const Path& at, int64_t out, int64_t kernel, Value x) {
+  const int64_t pad = kernel / 2;
+  return conv2d(at, {.out = out, .kernel = kernel, .pad = {pad, pad, pad, pad}}, x);
+}
+
+}  // namespace chiaro::nn
