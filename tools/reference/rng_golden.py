@@ -7,8 +7,8 @@ import pathlib
 
 import numpy as np
 import torch
-from safetensors.numpy import save_file
 
+import store
 from philox import CudaGenerator
 from torch_cpu_rng import CpuGenerator
 
@@ -35,7 +35,7 @@ def cpu():
         for k, n in enumerate([5, 17, 7, 64, 3]):      # one generator: the spare normal outlives the calls between
             out[f"seed{seed}.calls.{k}"] = torch.randn(n, generator=torch_gen).numpy()
             worst = max(worst, near(ours.randn(n), out[f"seed{seed}.calls.{k}"], (seed, "calls", k)))
-    save_file(out, OUT / "torch_cpu.safetensors")
+    store.save(out, OUT / "torch_cpu.safetensors")
     print("torch cpu: ours against torch, largest difference", worst)
 
 
@@ -56,7 +56,7 @@ def cuda(path):
     assert (CudaGenerator(42).uniform(1024) == rec["uniform_seed42"]).all()
     for name in ("int31", "int64", "uniform"):
         out[f"seed42.{name}"] = rec[f"{name}_seed42"]
-    save_file(out, OUT / "torch_cuda.safetensors")
+    store.save(out, OUT / "torch_cuda.safetensors")
     print("torch cuda: ours against an H200, largest difference", worst, "; integers and uniforms bit-equal")
 
 
@@ -67,7 +67,7 @@ def own():
     c = r.integers(0, 2**32, (4, 64), dtype=np.uint64)
     k = [(int(a), int(b)) for a, b in r.integers(0, 2**32, (64, 2))]
     w = np.stack([np.stack([int(v) & 0xFFFFFFFF for v in philox4x32([c[j, i] for j in range(4)], k[i])]) for i in range(64)])
-    save_file({"counter": c.T.astype(np.uint32).view(np.int32).copy(), "key": np.array(k, np.uint32).view(np.int32),
+    store.save({"counter": c.T.astype(np.uint32).view(np.int32).copy(), "key": np.array(k, np.uint32).view(np.int32),
                "words": w.astype(np.uint32).view(np.int32)}, OUT / "philox_words.safetensors")
     zero = philox4x32([np.uint64(0)] * 4, (0, 0))
     assert [int(v) for v in zero] == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]     # Random123's known answer
