@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "core/utf8_path.h"
+
 namespace chiaro {
 namespace {
 
@@ -17,11 +19,11 @@ namespace fs = std::filesystem;
 
 Error write_error(const fs::path& path, int error_number, std::string_view action) {
   const bool full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
-  return {ErrorCode::io, "cannot write \"" + path.string() + "\"",
+  return {ErrorCode::io, "cannot write \"" + path_to_utf8(path) + "\"",
           std::string(action) + ": " + std::strerror(error_number),
           full ? "free some space or choose another folder; no partial file was left"
                : "check that the folder exists and may be written",
-          path.string()};
+          path_to_utf8(path)};
 }
 
 // The file that a rename onto `path` should replace: the end of a chain of symbolic links, else `path` itself.

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/mapped_file.h"
+#include "core/utf8_path.h"
 #include "weights/file_look.h"
 #include "weights/json_check.h"
 #include "weights/printable.h"
@@ -197,7 +198,7 @@ Result<JsonConfig> JsonConfig::parse(std::span<const std::byte> bytes, std::stri
 
 Result<JsonConfig> JsonConfig::open(const std::filesystem::path& path) {
   CHIARO_ASSIGN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
-  return parse(file->bytes(), path.string());
+  return parse(file->bytes(), path_to_utf8(path));
 }
 
 JsonKind JsonConfig::kind(std::string_view key) const {

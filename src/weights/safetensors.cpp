@@ -4,13 +4,14 @@
 #include <algorithm>
 
 #include "core/mapped_file.h"
+#include "core/utf8_path.h"
 #include "weights/safetensors_header.h"
 
 namespace chiaro {
 
 Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path) {
   CHIARO_ASSIGN(std::shared_ptr<const MappedFile> file, MappedFile::open(path));
-  CHIARO_ASSIGN(SafetensorsHeader header, parse_safetensors_header(file->bytes(), path.string()));
+  CHIARO_ASSIGN(SafetensorsHeader header, parse_safetensors_header(file->bytes(), path_to_utf8(path)));
   std::sort(header.entries.begin(), header.entries.end(),
             [](const SafetensorsEntry& a, const SafetensorsEntry& b) { return a.name < b.name; });
   auto contents = std::make_shared<Contents>();

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/atomic_file.h"
+#include "core/utf8_path.h"
 #include "weights/printable.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_header.h"
@@ -25,7 +26,8 @@ int dtype_order(DType dtype) {
 }
 
 Error write_refused(const std::filesystem::path& path, ErrorCode code, std::string why, std::string mend) {
-  return {code, "safetensors writer refuses \"" + path.string() + "\"", std::move(why), std::move(mend), path.string()};
+  return {code, "safetensors writer refuses \"" + path_to_utf8(path) + "\"", std::move(why), std::move(mend),
+          path_to_utf8(path)};
 }
 
 Status check_tensors(const std::filesystem::path& path, const std::vector<TensorDataPtr>& sorted) {

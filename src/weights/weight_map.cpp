@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "core/utf8_path.h"
 #include "weights/printable.h"
 
 namespace chiaro {
@@ -105,7 +106,7 @@ Status WeightMap::insert(std::vector<std::shared_ptr<Entry>> added) {
 }
 
 Status WeightMap::add(const SafetensorsFile& file) {
-  const std::string from = file.path().string();
+  const std::string from = path_to_utf8(file.path());
   std::vector<std::shared_ptr<Entry>> added;
   for (const TensorDataPtr& tensor : file.tensors()) {
     added.push_back(std::make_shared<Entry>(Entry{tensor->name, tensor, "", from}));

@@ -1,0 +1,24 @@
+// Finds and opens the weights of one component folder: a plain file, a variant, or shards.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "chiaro/error.h"
+#include "weights/weight_map.h"
+
+namespace chiaro {
+
+// Whether a name from a file is a plain file or folder name: no separators, no drive, no leading dot, no controls.
+bool is_plain_name(std::string_view name);
+
+struct ComponentFiles {
+  std::vector<std::filesystem::path> files;
+  WeightMap weights;
+};
+
+// Errors: io, bad_file (nothing there: naming the file that was expected; shards and index disagree).
+Result<ComponentFiles> open_component_files(const std::filesystem::path& folder);
+
+}  // namespace chiaro

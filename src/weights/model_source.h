@@ -1,0 +1,64 @@
+// What a user gives to --model, opened: a diffusers folder or a single checkpoint file.
+//
+// Only files are looked at here: which class can be built, and which tensor is which layer, is for models/ to say.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "chiaro/error.h"
+#include "weights/json_config.h"
+#include "weights/weight_map.h"
+
+namespace chiaro {
+
+enum class ModelKind {
+  diffusers_folder,  // model_index.json and a folder for each component
+  single_file,       // one .safetensors file that holds all components (a checkpoint)
+};
+
+// The one component of a single file: all of its tensors, under the checkpoint's names.
+inline constexpr std::string_view kCheckpointComponent = "checkpoint";
+
+struct ModelComponent {
+  std::string name;        // "unet"
+  std::string library;     // "diffusers", "transformers"; empty for a single file
+  std::string class_name;  // "UNet2DConditionModel"; empty for a single file
+  std::filesystem::path folder;
+  std::optional<JsonConfig> config;          // config.json, where there is one
+  std::vector<std::filesystem::path> files;  // the weights, in the order of their names
+  WeightMap weights;
+};
+
+// A component without weights: a tokenizer or a scheduler.
+struct ModelPart {
+  std::string name;
+  std::string class_name;
+  std::filesystem::path folder;
+};
+
+struct ModelSource {
+  ModelKind kind = ModelKind::diffusers_folder;
+  std::filesystem::path path;
+  std::string pipeline_class;       // "StableDiffusionPipeline"; empty for a single file
+  std::optional<JsonConfig> index;  // model_index.json: settings of the pipeline as a whole
+  std::map<std::string, ModelComponent, std::less<>> components;
+  std::map<std::string, ModelPart, std::less<>> tokenizers;  // "tokenizer", "tokenizer_2"
+  std::string scheduler_class;
+  std::optional<JsonConfig> scheduler;  // scheduler/scheduler_config.json
+  std::vector<std::string> ignored;     // components that have no effect here (safety_checker), to be reported
+
+  // Errors: bad_file where the model has no component of this name, listing those it has.
+  Result<const ModelComponent*> component(std::string_view name) const;
+};
+
+// Plain weights are preferred; a variant ("diffusion_pytorch_model.fp16.safetensors") serves where there are none, and
+// so do shards listed by an index ("….safetensors.index.json"). No path named in a file leads out of its folder.
+// Errors: io (missing); bad_file naming the file that was expected, or what the file given looks like.
+Result<ModelSource> open_model(const std::filesystem::path& path);
+
+}  // namespace chiaro
