@@ -1,0 +1,103 @@
+# The front door: every target is a thin call of CMake presets or of a script in tools/. `make help` lists them.
+# Works with GNU make 3.81 (macOS) and later. JOBS=n sets the number of compile jobs.
+PROMPT ?= a red apple on a blue background
+OUT ?= chiaro.png
+JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 30
+# The test programs that exercise threads, run under ThreadSanitizer; `make test-full` runs all of them.
+TSAN_TESTS ?= core runtime
+# Objects compiled in one checkout are found again from another: the folder is not part of ccache's key.
+export CCACHE_NOHASHDIR = 1
+export CCACHE_BASEDIR = $(CURDIR)
+export PROMPT
+export OUT
+
+PART = tools/part.sh
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help deps deps-build build demo test test-full release-test bench format format-check lint asan tsan tsan-full \
+  libcxx fuzz docs cuda clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
+
+deps: ## Install the missing packages for building and testing
+	@tools/install_deps.sh test
+
+deps-build:
+	@tools/install_deps.sh build
+
+build: deps-build ## Build the release preset (build/release)
+	@$(PART) "configure release" cmake --preset release -DCHIARO_TESTS=OFF
+	cmake --build --preset release -j $(JOBS) --target chiaro
+
+demo: build ## Make a picture: make demo PROMPT="a red apple on a blue background" OUT=chiaro.png
+	build/release/apps/cli/chiaro -p "$$PROMPT" -o "$$OUT"
+	@echo "The picture is $$OUT"
+
+test: deps ## Run the tests that CI runs (within 25 minutes on 2 cores)
+	@$(PART) --start
+	@$(MAKE) --no-print-directory release-test asan tsan libcxx
+	@if [ -f tools/run_fuzzers.sh ]; then $(MAKE) --no-print-directory fuzz; fi
+	@$(PART) --summary
+
+test-full: deps ## The same, then every test under ThreadSanitizer, long fuzzing and clang-tidy
+	@$(MAKE) --no-print-directory test
+	@$(PART) --start
+	@$(MAKE) --no-print-directory tsan-full lint
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
+	@$(PART) --summary
+
+release-test: deps
+	@$(PART) "configure release" cmake --preset release -DCHIARO_TESTS=ON
+	@$(PART) "build release" cmake --build --preset release -j $(JOBS)
+	@$(PART) "test release" ctest --preset release -j $(JOBS)
+
+asan: deps ## Quick tests under AddressSanitizer and UBSan (dev preset)
+	@$(PART) "configure dev" cmake --preset dev
+	@$(PART) "build dev" cmake --build --preset dev -j $(JOBS)
+	@$(PART) "test dev (ASan, UBSan)" ctest --preset dev -j $(JOBS)
+
+tsan: deps ## The tests of threads and scheduling under ThreadSanitizer
+	@$(PART) "configure tsan" cmake --preset tsan
+	@$(PART) "build tsan" cmake --build --preset tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
+	@$(PART) "test tsan" ctest --preset tsan -R '^($(shell echo $(TSAN_TESTS) | tr ' ' '|'))$$'
+
+tsan-full: deps
+	@$(PART) "configure tsan" cmake --preset tsan
+	@$(PART) "build tsan, all" cmake --build --preset tsan -j $(JOBS)
+	@$(PART) "test tsan, all" ctest --preset tsan -LE checks -j $(JOBS)
+
+libcxx: deps ## Build everything with clang and libc++, as on a Mac, and run the quick tests
+	@$(PART) "configure clang-libcxx" cmake --preset clang-libcxx
+	@$(PART) "build clang-libcxx" cmake --build --preset clang-libcxx -j $(JOBS)
+	@$(PART) "test clang-libcxx" ctest --preset clang-libcxx -j $(JOBS)
+
+fuzz: deps ## Run each fuzzer for FUZZ_SECONDS (30)
+	@$(PART) "fuzz, $(FUZZ_SECONDS) s each" tools/run_fuzzers.sh $(FUZZ_SECONDS)
+
+bench: deps ## Build and run the benchmarks
+	cmake --preset release -DCHIARO_BENCH=ON
+	cmake --build --preset release -j $(JOBS)
+	@for program in build/release/bench/bench_*; do if [ -x "$$program" ]; then "$$program" || exit 1; fi; done
+
+format: ## Rewrite the C++ files in the house style
+	@python3 tests/checks/run.py format --fix .
+
+format-check: ## Say which files differ from the house style
+	@python3 tests/checks/run.py format .
+
+lint: deps ## All source checks, and clang-tidy on every file (tidy preset)
+	@$(PART) "source checks" python3 tests/checks/run.py all .
+	@$(PART) "configure tidy" cmake --preset tidy
+	@$(PART) "clang-tidy" cmake --build --preset tidy -j $(JOBS)
+
+docs: build ## Regenerate docs/generated from the program's own tables
+	@tools/make_docs.sh build/release/apps/cli/chiaro docs/generated
+
+cuda: ## Build with the CUDA backend
+	@echo "There is no CUDA backend yet: it is designed (docs/guide/architecture.md) and comes with its own kernels." >&2
+	@exit 1
+
+clean: ## Remove the build folders
+	rm -rf build
