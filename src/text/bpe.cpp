@@ -66,7 +66,10 @@ bool BpeMerges::add(const MergeRule& rule) {
 void BpeMerges::apply(std::vector<std::int32_t>& ids, BpeScratch& scratch) const {
   const auto count = static_cast<std::uint32_t>(ids.size());
   if (count < 2) return;
-  auto& [next, prev, heap] = scratch;
+  // Plain references: clang 14 takes no structured binding into a lambda.
+  std::vector<std::uint32_t>& next = scratch.next;
+  std::vector<std::uint32_t>& prev = scratch.prev;
+  std::vector<std::uint64_t>& heap = scratch.heap;
   next.resize(count);
   prev.resize(count);
   heap.clear();
