@@ -13,6 +13,7 @@ thread_local int t_worker = -1;
 }  // namespace
 
 struct ThreadPool::Shared {
+  std::mutex turn;  // one loop at a time: held by the caller of parallel_for
   std::mutex mutex;
   std::condition_variable wake, done;
   const std::function<void(int64_t, int)>* job = nullptr;
@@ -76,6 +77,7 @@ void ThreadPool::parallel_for(int64_t chunks, const std::function<void(int64_t, 
     }
     return;
   }
+  const std::lock_guard turn(shared_->turn);
   {
     const std::lock_guard lock(shared_->mutex);
     shared_->job = &f;

@@ -1,7 +1,8 @@
 // The Engine's thread pool: data-parallel loops over chunks.
 //
 // Chunks are cut by the caller from shapes alone; threads only take chunks. So results do not depend on the number of
-// threads. Thread rule: one parallel_for at a time per pool; a nested call runs inline on the calling worker.
+// threads. Thread rule: call from any thread; loops of different callers take turns, a nested
+// call runs inline on the calling worker.
 #pragma once
 
 #include <atomic>

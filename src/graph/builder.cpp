@@ -27,12 +27,14 @@ Value GraphBuilder::input(std::string name, const TensorDesc& desc) {
 
 Value GraphBuilder::weight(TensorDataPtr data) {
   const TensorDesc desc = data->desc;
-  return source(StorageKind::weight, data->name, desc, std::move(data));
+  std::string name = data->name;  // read before `data` moves: arguments are evaluated in any order
+  return source(StorageKind::weight, std::move(name), desc, std::move(data));
 }
 
 Value GraphBuilder::constant(TensorDataPtr data) {
   const TensorDesc desc = data->desc;
-  return source(StorageKind::constant, data->name, desc, std::move(data));
+  std::string name = data->name;  // read before `data` moves: arguments are evaluated in any order
+  return source(StorageKind::constant, std::move(name), desc, std::move(data));
 }
 
 Value GraphBuilder::unbound(StorageKind kind, std::string name, const TensorDesc& desc) {
@@ -111,6 +113,9 @@ Value GraphBuilder::add_checked(const OpDef& op, Node node, InputDescs descs) {
     if (&op == &after_op()) {  // (x, w): x's view of its storage as w left it
       const ValueInfo& w = graph_.info(node.inputs[1]);
       if (w.storage != base.storage) return fail(op_error(op.name, "these inputs", "they lie in different storages"));
+      if (w.version != graph_.storage(w.storage).latest_version) {
+        return fail(op_error(op.name, "an old version", "only the newest version of a storage can be looked at again"));
+      }
       version = w.version;
     }
     node.output = new_value(base.storage, version, view->desc, base.offset_bytes + view->offset_bytes, id);
@@ -171,7 +176,7 @@ Result<Graph> GraphBuilder::finish() {
 }
 
 GraphBuilder::Scope::Scope(GraphBuilder& g, std::string_view name) : g_(g), length_(g.scope_.size()) {
-  if (!g_.scope_.empty()) g_.scope_ += '.';
+  if (!g_.scope_.empty() && !name.empty()) g_.scope_ += '.';
   g_.scope_ += name;
 }
 

@@ -1,0 +1,129 @@
+#include "backend/cpu/cpu_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "ops/cpu_kernel.h"
+
+namespace chiaro {
+namespace {
+
+class HostBuffer final : public Buffer {
+ public:
+  HostBuffer(const Device& owner, Block block) : owner_(owner), block_(std::move(block)) {}
+  const Device& owner() const override { return owner_; }
+  int64_t bytes() const override { return static_cast<int64_t>(block_.size()); }
+  std::byte* address() const override { return block_.data(); }
+
+ private:
+  const Device& owner_;
+  Block block_;
+};
+
+struct CpuSegment final : CompiledSegment {
+  std::vector<Launch> launches;
+};
+
+Error bad_range(std::string_view what) {
+  return {ErrorCode::internal, std::string(what) + " past the end of a buffer", "", "", "cpu"};
+}
+
+int64_t l2_cache_bytes() {
+#ifdef _SC_LEVEL2_CACHE_SIZE
+  const long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+  if (bytes > 0) return bytes;
+#endif
+  return DeviceTraits{}.l2_bytes;
+}
+
+class CpuDevice final : public Device {
+ public:
+  explicit CpuDevice(CpuDeviceOptions options) : options_(std::move(options)) {
+    traits_.threads = options_.pool->threads();
+    traits_.l2_bytes = l2_cache_bytes();
+    auto disabled = [&](const Kernels& candidates) {
+      return candidates.empty() || std::find(options_.disabled_ops.begin(), options_.disabled_ops.end(),
+                                             candidates.front().op) != options_.disabled_ops.end();
+    };
+    std::erase_if(options_.kernels, disabled);
+  }
+
+  const DeviceTraits& traits() const override { return traits_; }
+
+  std::span<const Kernel> kernels(std::string_view op) const override {
+    for (const Kernels& candidates : options_.kernels) {
+      if (candidates.front().op == op) return candidates;
+    }
+    return {};
+  }
+
+  Result<std::unique_ptr<Buffer>> allocate(int64_t bytes, std::string_view what) override {
+    CHIARO_ASSIGN(Block block, Block::make(options_.allocator, static_cast<size_t>(bytes), what));
+    return std::unique_ptr<Buffer>(std::make_unique<HostBuffer>(*this, std::move(block)));
+  }
+
+  bool can_address(const Buffer& buffer) const override { return &buffer.owner() == this; }
+
+  Status upload(Buffer& to, int64_t offset, std::span<const std::byte> from) override {
+    if (offset + static_cast<int64_t>(from.size()) > to.bytes()) return bad_range("upload");
+    if (!from.empty()) std::memcpy(to.address() + offset, from.data(), from.size());
+    return {};
+  }
+
+  Status download(std::span<std::byte> to, const Buffer& from, int64_t offset) override {
+    if (offset + static_cast<int64_t>(to.size()) > from.bytes()) return bad_range("download");
+    if (!to.empty()) std::memcpy(to.data(), from.address() + offset, to.size());
+    return {};
+  }
+
+  Result<std::unique_ptr<CompiledSegment>> compile(std::vector<Launch> launches) override {
+    auto segment = std::make_unique<CpuSegment>();
+    segment->launches = std::move(launches);
+    return std::unique_ptr<CompiledSegment>(std::move(segment));
+  }
+
+  // The CPU's queue is the calling thread: the work is done when submit returns, its result is kept for wait().
+  Status submit(CompiledSegment& segment, const std::atomic<bool>* cancel, const LaunchTimer& timer) override {
+    last_ = run(static_cast<CpuSegment&>(segment), cancel, timer);
+    return {};
+  }
+
+  Status wait() override { return std::exchange(last_, Status{}); }
+
+ private:
+  Status run(CpuSegment& segment, const std::atomic<bool>* cancel, const LaunchTimer& timer) {
+    CpuRun context;
+    context.pool = options_.pool;
+    context.cancel = cancel;
+    for (size_t i = 0; i < segment.launches.size(); ++i) {
+      const Launch& launch = segment.launches[i];
+      context.inputs = launch.inputs;
+      context.output = launch.output;
+      context.scratch = launch.scratch;
+      const auto start = std::chrono::steady_clock::now();
+      if (auto status = launch.plan->run(context); !status.ok()) {
+        return std::move(status).error().at(launch.op).at(launch.label);
+      }
+      if (cancel != nullptr && cancel->load()) {
+        return Error{ErrorCode::cancelled, "stopped on request", "", "", std::string(launch.label)};
+      }
+      if (timer) timer(i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    return {};
+  }
+
+  CpuDeviceOptions options_;
+  DeviceTraits traits_;
+  Status last_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_cpu_device(CpuDeviceOptions options) {
+  return std::make_unique<CpuDevice>(std::move(options));
+}
+
+}  // namespace chiaro
