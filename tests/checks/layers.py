@@ -16,7 +16,8 @@ VERIFY_MAY = {"plan/plan.h", "plan/verify.h", "graph/graph.h"}
 CHECKPOINT = re.compile(r"model\.diffusion_model|down_blocks|up_blocks|first_stage_model|cond_stage_model|text_model\.encoder")
 # Operators whose names are also plain English: these are looked for as code only, not in prose.
 ENGLISH = {"add", "mul", "sub", "div", "cast", "copy", "pad", "fill", "scale", "concat", "slice", "sum", "mean", "max", "min",
-           "exp", "view", "custom", "linear", "gather", "upsample", "attention", "embedding", "convert", "sigmoid"}
+           "exp", "view", "custom", "linear", "gather", "attention", "embedding", "convert", "write", "contiguous", "broadcast",
+           "reshape", "permute"}
 
 
 def standard(name):
