@@ -145,7 +145,7 @@ HWY_INLINE void map_f32(const float* in, float* out, size_t n, F f) {
   std::memcpy(out + i, tail, (n - i) * sizeof(float));
 }
 
-HWY_INLINE void activate_row(Activation activation, const float* in, float* out, size_t n) {
+HWY_MAYBE_UNUSED static HWY_NOINLINE void activate_row(Activation activation, const float* in, float* out, size_t n) {
   switch (activation) {
     case Activation::none:
       if (in != out) std::memcpy(out, in, n * sizeof(float));

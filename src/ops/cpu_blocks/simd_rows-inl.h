@@ -125,7 +125,8 @@ HWY_INLINE void load_any(const std::byte* source, int64_t stride, size_t n, floa
 }
 
 // `source` points at the first element; out gets n floats. Only the plain float types and i8.
-HWY_INLINE void load_row(DType dtype, const void* source, int64_t stride, size_t n, float* out) {
+HWY_MAYBE_UNUSED static HWY_NOINLINE void load_row(DType dtype, const void* source, int64_t stride, size_t n,
+                                                   float* out) {
   const auto* bytes = static_cast<const std::byte*>(source);
   switch (dtype) {
     case DType::f32: return load_any<LoadF32>(bytes, stride, n, out);
@@ -192,7 +193,8 @@ HWY_INLINE void store_any(const float* in, size_t n, std::byte* target, int64_t 
 }
 
 // Stores n floats as f32, f16 or bf16, `stride` elements apart.
-HWY_INLINE void store_row(DType dtype, const float* in, size_t n, void* target, int64_t stride) {
+HWY_MAYBE_UNUSED static HWY_NOINLINE void store_row(DType dtype, const float* in, size_t n, void* target,
+                                                    int64_t stride) {
   auto* bytes = static_cast<std::byte*>(target);
   switch (dtype) {
     case DType::f32: return store_any<StoreF32>(in, n, bytes, stride);

@@ -1,0 +1,147 @@
+#include "ops/cpu_blocks/elementwise.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "core/tensor.h"
+#include "ops/cpu_blocks/simd_math.h"
+#include "ops/cpu_blocks/strided_copy.h"
+
+namespace chiaro {
+namespace {
+
+constexpr int64_t kChunk = 16384;   // elements that a thread takes at once
+constexpr int64_t kPiece = 1024;    // elements gathered at once: three f32 rows of it stay in the first-level cache
+constexpr int64_t kShortRun = 16;   // below it a call per run costs more than a plain loop
+
+// An f32 operand that can be used in place from element `start` on.
+bool direct(const Elementwise& plan, size_t operand, const std::byte* base) {
+  return plan.nest.flat[operand] && plan.dtypes[operand] == DType::f32 &&
+         reinterpret_cast<uintptr_t>(base) % alignof(float) == 0;
+}
+
+void gather_run(DType dtype, const std::byte* source, int64_t stride, int64_t n, float* out) {
+  const auto count = static_cast<size_t>(n);
+  if (stride == 0) {
+    float value = 0;
+    decode_row(dtype, source, 1, 1, &value);
+    std::fill_n(out, count, value);
+  } else if (dtype == DType::f32 && (n < kShortRun || stride != 1)) {
+    const int64_t step = stride * static_cast<int64_t>(sizeof(float));
+    for (int64_t i = 0; i < n; ++i) std::memcpy(out + i, source + i * step, sizeof(float));
+  } else {
+    decode_row(dtype, source, stride, count, out);
+  }
+}
+
+// Elements [start, start + n) of an operand to f32.
+void gather(const Elementwise& plan, size_t operand, const std::byte* base, int64_t start, int64_t n, float* out) {
+  const DType dtype = plan.dtypes[operand];
+  const int64_t unit = unit_bytes(dtype);
+  if (plan.nest.flat[operand]) return decode_row(dtype, base + start * unit, 1, static_cast<size_t>(n), out);
+  const int64_t stride = plan.nest.inner_stride(operand);
+  for_each_run(plan.nest, operand, start, n, [&](int64_t offset, int64_t length) {
+    gather_run(dtype, base + offset * unit, stride, length, out);
+    out += length;
+  });
+}
+
+void scatter(const Elementwise& plan, const float* in, int64_t start, int64_t n, std::byte* base) {
+  const DType dtype = plan.dtypes[0];
+  const int64_t unit = unit_bytes(dtype);
+  if (plan.nest.flat[0]) return encode_row(dtype, in, static_cast<size_t>(n), base + start * unit, 1);
+  const int64_t stride = plan.nest.inner_stride(0);
+  for_each_run(plan.nest, 0, start, n, [&](int64_t offset, int64_t length) {
+    encode_row(dtype, in, static_cast<size_t>(length), base + offset * unit, stride);
+    in += length;
+  });
+}
+
+// Calls f(start, n) for the pieces of all chunks.
+template <class F>
+void for_each_piece(const CpuRun& run, int64_t count, const F& f) {
+  run.parallel_for((count + kChunk - 1) / kChunk, [&](int64_t chunk, int) {
+    const int64_t end = std::min(count, (chunk + 1) * kChunk);
+    for (int64_t start = chunk * kChunk; start < end; start += kPiece) f(start, std::min(kPiece, end - start));
+  });
+}
+
+// Integers and FP8 targets: one element at a time, through double, which holds them all.
+void convert_slowly(const Elementwise& plan, const std::byte* in, std::byte* out, int64_t start, int64_t n) {
+  std::array<int64_t, kPiece> from;
+  int64_t i = 0;
+  const int64_t in_stride = plan.nest.inner_stride(1), out_stride = plan.nest.inner_stride(0);
+  for_each_run(plan.nest, 1, start, n, [&](int64_t offset, int64_t length) {
+    for (int64_t j = 0; j < length; ++j) from[static_cast<size_t>(i++)] = offset + j * in_stride;
+  });
+  i = 0;
+  for_each_run(plan.nest, 0, start, n, [&](int64_t offset, int64_t length) {
+    for (int64_t j = 0; j < length; ++j) {
+      const double value = load_element(plan.dtypes[1], in, from[static_cast<size_t>(i++)]);
+      store_element(plan.dtypes[0], out, offset + j * out_stride, value);
+    }
+  });
+}
+
+}  // namespace
+
+Elementwise make_elementwise(const TensorDesc& out, std::initializer_list<TensorDesc> in) {
+  std::vector<TensorDesc> all{out};
+  all.insert(all.end(), in.begin(), in.end());
+  Elementwise plan;
+  plan.nest = make_nest(all);
+  plan.inputs = in.size();
+  for (size_t k = 0; k < all.size(); ++k) plan.dtypes[k] = all[k].dtype;
+  return plan;
+}
+
+void run_elementwise(const CpuRun& run, const Elementwise& plan, std::initializer_list<const std::byte*> in,
+                     std::byte* out, const RowFunction& row) {
+  const std::byte* const* bases = in.begin();
+  for_each_piece(run, plan.nest.count, [&](int64_t start, int64_t n) {
+    alignas(64) float stage[Nest::kMaxOperands][kPiece];
+    std::array<const float*, Nest::kMaxOperands> rows{};
+    for (size_t k = 0; k < plan.inputs; ++k) {
+      if (direct(plan, k + 1, bases[k])) {
+        rows[k] = reinterpret_cast<const float*>(bases[k]) + start;
+      } else {
+        gather(plan, k + 1, bases[k], start, n, stage[k]);
+        rows[k] = stage[k];
+      }
+    }
+    const bool in_place = direct(plan, 0, out);
+    float* target = in_place ? reinterpret_cast<float*>(out) + start : stage[Nest::kMaxOperands - 1];
+    row(rows.data(), target, static_cast<size_t>(n));
+    if (!in_place) scatter(plan, target, start, n, out);
+  });
+}
+
+void run_conversion(const CpuRun& run, const Elementwise& plan, const std::byte* in, std::byte* out) {
+  const bool vectorised = row_decodable(plan.dtypes[1]) && row_encodable(plan.dtypes[0]);
+  for_each_piece(run, plan.nest.count, [&](int64_t start, int64_t n) {
+    if (!vectorised) return convert_slowly(plan, in, out, start, n);
+    if (direct(plan, 0, out)) return gather(plan, 1, in, start, n, reinterpret_cast<float*>(out) + start);
+    if (direct(plan, 1, in)) return scatter(plan, reinterpret_cast<const float*>(in) + start, start, n, out);
+    alignas(64) float stage[kPiece];
+    gather(plan, 1, in, start, n, stage);
+    scatter(plan, stage, start, n, out);
+  });
+}
+
+Result<const std::byte*> detached(const CpuRun& run, const TensorDesc& a, const std::byte* a_data, TensorDesc& b_desc,
+                                  const std::byte* b, std::vector<std::byte>& storage) {
+  if (!may_overlap(a, a_data, b_desc, b) || same_view(a, a_data, b_desc, b)) return b;
+  const TensorDesc copy = dense(b_desc.dtype, b_desc.shape);
+  try {
+    storage.resize(static_cast<size_t>(copy.dense_bytes()));
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory, "no memory for a copy of " + b_desc.text(),
+                 "it shares memory with the tensor that is written", "", ""};
+  }
+  run_copy(run, make_copy(copy, b_desc), b, storage.data());
+  b_desc = copy;
+  return static_cast<const std::byte*>(storage.data());
+}
+
+}  // namespace chiaro

@@ -1,0 +1,38 @@
+// The loop of every elementwise CPU kernel: f32, f16 or bf16 in and out at any strides, arithmetic in f32.
+//
+// The elements are numbered by a Nest and cut into chunks of 64 KiB of f32, which threads take; a chunk is worked off in
+// pieces that stay in the first-level cache. An operand that is f32 and dense is used where it lies; any other one is
+// gathered into (scattered from) a piece of f32. Work per element: one load per input, one store.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "ops/cpu_kernel.h"
+#include "ops/strided.h"
+
+namespace chiaro {
+
+struct Elementwise {
+  Nest nest;  // operand 0 is the output
+  std::array<DType, Nest::kMaxOperands> dtypes{};
+  size_t inputs = 1;
+};
+
+// `in`: each stretches to the shape of `out`. Inputs of any plain float dtype or i8; `out` of f32, f16 or bf16.
+Elementwise make_elementwise(const TensorDesc& out, std::initializer_list<TensorDesc> in);
+
+// n elements of every input to n elements of the output; `out` may equal an input row.
+using RowFunction = std::function<void(const float* const* in, float* out, size_t n)>;
+void run_elementwise(const CpuRun& run, const Elementwise& plan, std::initializer_list<const std::byte*> in,
+                     std::byte* out, const RowFunction& row);
+
+// y = x between plain dtypes; rounds to nearest even, integers are clamped. Takes every plain dtype.
+void run_conversion(const CpuRun& run, const Elementwise& plan, const std::byte* in, std::byte* out);
+
+// `b` itself, or its dense copy kept in `storage` where it shares memory with `a` otherwise than as the same view.
+// `b_desc` becomes the copy's description. For in-place kernels, whose result is defined by b's old contents.
+Result<const std::byte*> detached(const CpuRun& run, const TensorDesc& a, const std::byte* a_data, TensorDesc& b_desc,
+                                  const std::byte* b, std::vector<std::byte>& storage);
+
+}  // namespace chiaro

@@ -1,0 +1,60 @@
+// How a matrix product is cut: by its shape alone, the same on every machine. Internal to cpu_blocks.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace chiaro {
+
+inline constexpr int64_t kGemmMc = 96;     // rows of a chunk: a multiple of every micro-kernel's rows (12, 6)
+inline constexpr int64_t kGemmKc = 320;    // depth of a block; a panel of A stays in L1, a block of B in L2
+inline constexpr int64_t kGemmNb = 384;    // columns of a chunk at most
+inline constexpr int64_t kGemmNrMax = 32;  // widest panel of B (two AVX-512 vectors): cuts are multiples of it
+// Packed rows of A are this far apart: 16 floats more than needed, so that rows do not meet in the same cache sets.
+inline constexpr int64_t kGemmAStride = kGemmKc + 16;
+inline constexpr int64_t kGemmAccStride = kGemmNb + 16;
+inline constexpr int64_t kGemmGroupBytes = 32 << 20;  // packed B held at once
+inline constexpr int64_t kGemmMinChunks = 32;         // wanted, to feed many cores
+
+inline int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+inline int64_t round_up(int64_t a, int64_t b) {
+  return ceil_div(a, b) * b;
+}
+
+struct GemmCut {
+  int64_t m = 0, n = 0, k = 0;
+  int64_t mc = 0, m_blocks = 0;     // rows of a chunk
+  int64_t nb = 0, n_blocks = 0;     // columns of a chunk
+  int64_t kc = 0, k_blocks = 0;     // depth of a block
+  int64_t group = 0, n_groups = 0;  // columns of B packed at once: a multiple of nb
+};
+
+inline GemmCut gemm_cut(int64_t m, int64_t n, int64_t k) {
+  GemmCut cut;
+  cut.m = m;
+  cut.n = n;
+  cut.k = k;
+  cut.k_blocks = ceil_div(k, kGemmKc);
+  cut.kc = cut.k_blocks == 0 ? 0 : round_up(ceil_div(k, cut.k_blocks), 8);
+  if (cut.k_blocks != 0) cut.k_blocks = ceil_div(k, cut.kc);
+  cut.m_blocks = ceil_div(m, kGemmMc);
+  cut.mc = round_up(ceil_div(m, std::max<int64_t>(1, cut.m_blocks)), 12);
+  const int64_t wanted = std::max(ceil_div(n, kGemmNb), kGemmMinChunks / std::max<int64_t>(1, cut.m_blocks));
+  cut.nb = std::max<int64_t>(kGemmNrMax, round_up(ceil_div(n, std::max<int64_t>(1, wanted)), kGemmNrMax));
+  cut.n_blocks = ceil_div(n, cut.nb);
+  const int64_t columns = kGemmGroupBytes / (4 * std::max<int64_t>(1, k));
+  cut.group = std::max<int64_t>(1, columns / cut.nb) * cut.nb;
+  cut.group = std::min(cut.group, cut.n_blocks * cut.nb);
+  cut.n_groups = cut.group == 0 ? 0 : ceil_div(n, cut.group);
+  return cut;
+}
+
+// Floats of one worker: packed A, sums, one residual row.
+inline int64_t gemm_worker_floats() {
+  return kGemmMc * kGemmAStride + kGemmMc * kGemmAccStride + kGemmAccStride;
+}
+
+}  // namespace chiaro

@@ -1,0 +1,36 @@
+#include "ops/cpu_blocks/norm_kernel.h"
+
+namespace chiaro {
+
+Status check_activation(std::string_view kernel, const TensorDesc& desc) {
+  if (!row_encodable(desc.dtype)) return kernel_refusal(kernel, desc.text(), "f32, f16 or bf16");
+  return {};
+}
+
+Status check_workers(std::string_view kernel, const ThreadPool& pool, int planned) {
+  if (pool.threads() <= planned) return {};
+  return Error{ErrorCode::internal, std::string(kernel) + " was planned for " + std::to_string(planned) + " threads",
+               "the pool has " + std::to_string(pool.threads()), "plan with the traits of this device", ""};
+}
+
+Result<NormRows> plan_norm_rows(std::string_view kernel, std::span<const Operand> inputs, const Operand& output,
+                                Activation act, const DeviceTraits& traits) {
+  CHIARO_TRY(check_activation(kernel, inputs[0].desc));
+  CHIARO_TRY(check_activation(kernel, output.desc));
+  NormRows rows;
+  const int axis = inputs[0].desc.rank() - 1;
+  rows.in = rows_along(inputs[0].desc, axis);
+  rows.out = rows_along(output.desc, axis);
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    if (!inputs[i].present) continue;
+    if (!row_decodable(inputs[i].desc.dtype)) {
+      return kernel_refusal(kernel, inputs[i].desc.text(), "parameters of a plain float type");
+    }
+    (i == 1 ? rows.weight : rows.bias) = inputs[i].desc;
+  }
+  rows.act = act;
+  rows.workers = traits.threads;
+  return rows;
+}
+
+}  // namespace chiaro
