@@ -1,0 +1,141 @@
+// Chiaro: from a prompt to a picture. The C++ API that the program itself uses.
+//
+//   auto session = chiaro::Session::load({.model = "models/tiny"});
+//   if (!session.ok()) { std::cerr << session.error().format(); return; }
+//   auto result = (*session)->generate({.prompt = "a red apple on a blue background"}, {});
+//
+// Ownership: a Session owns its threads, devices and weights; results own their pixels.
+// Thread rule: one generate() at a time per Session (a second call waits); several Sessions may run at once;
+// a cancel flag may be set from any thread or a signal handler.
+// Errors are values (chiaro/error.h). Nothing throws, nothing ends the process.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "chiaro/error.h"
+
+namespace chiaro {
+
+std::string_view version();
+
+// Where log lines go; categories and levels as in `-v`. May be called from any thread, one line at a time.
+enum class Severity : int { debug, info, notice, warning, error };
+using LogSink = std::function<void(Severity, std::string_view category, std::string_view line)>;
+
+class Allocator;  // core/memory.h: tests count, poison and refuse with it
+
+struct LoadOptions {
+  std::string model;  // UTF-8 path: a diffusers folder or a single checkpoint file
+  int threads = 0;    // 0: one per available core
+  LogSink log;        // empty: silent
+  Severity log_level = Severity::notice;
+  std::vector<std::string> disabled_ops;  // "OP" or "OP@DEVICE"
+  bool fuse = true;                       // off: run the models op by op, as they are written
+  std::shared_ptr<Allocator> allocator;   // null: the system's
+};
+
+struct GenerateRequest {
+  std::string prompt, negative_prompt;  // UTF-8; webui syntax: (word:1.2), [word], BREAK
+  int width = 0, height = 0;            // pixels; 0: what the model was trained at. Any size >= 8
+  int steps = 20;
+  double cfg_scale = 7.0;       // 1 switches guidance off
+  int64_t seed = 42;            // < 0: drawn at random; the result says which
+  int batch_count = 1;          // picture i uses seed + i
+  int batch_size = 1;           // pictures computed together; changes speed and memory, never a byte
+  std::string sampling_method;  // empty: what the model's scheduler config names, else euler_a
+  std::string schedule;         // empty or "discrete", "karras"
+  std::string rng = "cuda";     // "cuda" or "cpu": whose normals a seed gives
+  double eta = 1.0;             // of ancestral samplers
+  int clip_skip = 0;            // 0 or 1: the last layer; 2: the one before
+  bool strict = false;          // a non-finite stage is an error at once, without a retry in f32
+};
+
+enum class Stage : int { load, encode, sample, decode, save };
+std::string_view stage_name(Stage stage);
+
+struct Progress {
+  Stage stage = Stage::load;
+  int picture = 0, pictures = 1;  // the first picture of the group being computed
+  int step = 0, steps = 0;        // of this stage
+  double seconds = 0;             // since this stage began
+};
+
+// A latent after a step, for tests and previews: [N,C,h,w] f32 in the model's latent space.
+struct LatentView {
+  const float* data = nullptr;
+  int64_t pictures = 0, channels = 0, height = 0, width = 0;
+  int step = 0;
+};
+
+struct OpTime {
+  std::string_view stage, op, label, kernel;
+  double seconds = 0;
+};
+
+struct Callbacks {
+  std::function<void(const Progress&)> on_progress;  // on the calling thread
+  std::function<void(const LatentView&)> on_latent;  // after every step (step 0: the start)
+  std::function<void(const OpTime&)> on_op;          // a profile: every kernel launch
+  const std::atomic<bool>* cancel = nullptr;         // true: stop within a kernel, error "cancelled"
+};
+
+struct Picture {
+  int width = 0, height = 0;
+  uint64_t seed = 0;
+  std::vector<uint8_t> rgb;  // width * height * 3, row by row
+};
+
+struct StageTime {
+  Stage stage = Stage::load;
+  double seconds = 0;
+};
+
+struct GenerateResult {
+  std::vector<Picture> pictures;
+  // The request with every default filled in (size, sampler, seed of the first picture).
+  GenerateRequest used;
+  std::string model_name;
+  std::vector<StageTime> times;
+  int64_t peak_bytes = 0;            // most memory held at once by arenas, inputs and staged weights
+  int64_t weight_bytes = 0;          // of the weights in use (mapped from their files)
+  std::vector<std::string> notices;  // what was cut, ignored or retried, each a sentence
+};
+
+// What a model consists of, for `inspect` and errors.
+struct ComponentInfo {
+  std::string role;    // "text encoder", "diffusion", "vae"
+  std::string family;  // "CLIP-L", "UNet SD1.x", "AutoencoderKL"
+  int64_t tensors = 0, parameters = 0, bytes = 0;
+  std::vector<std::pair<std::string, int64_t>> dtypes;  // name, tensors
+};
+struct ModelInfo {
+  std::string path, family, kind;  // kind: "diffusers folder", "single file"
+  std::vector<ComponentInfo> components;
+  std::vector<std::string> unused, missing, skipped;  // tensor names (skipped: "name: reason")
+  std::string prediction, default_sampler;
+  int default_width = 0, default_height = 0;
+};
+
+class Session {
+ public:
+  // Errors: bad_file, io, unsupported, out_of_memory, usage.
+  static Result<std::shared_ptr<Session>> load(const LoadOptions& options);
+  virtual ~Session() = default;
+
+  // Errors: usage, out_of_memory, non_finite (naming the stage), cancelled, internal. After any error the Session is
+  // as before and the next call is right.
+  virtual Result<GenerateResult> generate(const GenerateRequest& request, const Callbacks& callbacks = {}) = 0;
+  virtual const ModelInfo& info() const = 0;
+  // Bytes held now by arenas and staged weights of cached plans; trim() gives them back.
+  virtual int64_t held_bytes() const = 0;
+  virtual void trim() = 0;
+};
+
+}  // namespace chiaro
