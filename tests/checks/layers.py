@@ -4,7 +4,8 @@
 - include/chiaro/ includes only itself and the standard library
 - the verifier (src/plan/verify*) includes only plan.h, graph.h, its own header and the standard library
 - no operator's name in src/backend/
-- names of checkpoint tensors only in src/models/*/manifest.cpp, tests and the tools that make their numbers
+- names of tensors as other programs' checkpoints have them only in src/models/*/manifest.cpp; the canonical names, which
+  are also the labels of layers, only in src/models/ (tests and tools are free)
 """
 import re
 
@@ -13,7 +14,9 @@ from sources import CPP, blank, line_of, read
 ROOMS = ["core", "graph", "ops", "backend", "plan", "runtime", "weights", "text", "nn", "models", "diffusion", "pipeline"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 VERIFY_MAY = {"plan/plan.h", "plan/verify.h", "graph/graph.h"}
-CHECKPOINT = re.compile(r"model\.diffusion_model|down_blocks|up_blocks|first_stage_model|cond_stage_model|text_model\.encoder")
+FOREIGN = re.compile(r"model\.diffusion_model|first_stage_model|cond_stage_model|conditioner\.embedders|"
+                     r"(?<![a-z_])(input_blocks|output_blocks|middle_block)\b")
+CANONICAL = re.compile(r"(?<![a-z_])(down_blocks|up_blocks|mid_block)\b|text_model\.encoder")
 # Operators whose names are also plain English: these are looked for as code only, not in prose.
 ENGLISH = {"add", "mul", "sub", "div", "cast", "copy", "pad", "fill", "scale", "concat", "slice", "sum", "mean", "max", "min",
            "exp", "view", "custom", "linear", "gather", "attention", "embedding", "convert", "write", "contiguous", "broadcast",
@@ -62,10 +65,11 @@ def check_names(path, text, ops):
                 pattern += rf"|\b{op}\b"
             for match in re.finditer(pattern, text):
                 yield f"{path}:{line_of(text, match.start())}: an operator's name ({op}) in a backend"
-    if path.parts[0] in ("src", "include", "apps") and not (path.parts[:2] == ("src", "models") and path.name == "manifest.cpp"):
-        code = blank(text, strings=False)
-        for match in CHECKPOINT.finditer(code):
-            yield f"{path}:{line_of(code, match.start())}: a checkpoint's name ({match.group()}) outside a manifest"
+    code = blank(text, strings=False)
+    model = path.parts[:2] == ("src", "models")
+    for pattern, allowed in ((FOREIGN, model and path.name.startswith("manifest")), (CANONICAL, model)):
+        for match in () if allowed else pattern.finditer(code):
+            yield f"{path}:{line_of(code, match.start())}: a checkpoint's name ({match.group()}) outside its place"
 
 
 def check(root, files):
@@ -82,8 +86,8 @@ CLEAN = {
     "src/plan/plan.h": '#include <vector>\n#include "graph/graph.h"\n#include "chiaro/error.h"\n',
     "src/plan/verify.cpp": '#include "plan/plan.h"\n#include "graph/graph.h"\n#include <vector>\n',
     "src/backend/cpu/device.cpp": '// add a queue\n#include "ops/kernel.h"\n',
-    "src/models/unet/manifest.cpp": 'const char* kName = "down_blocks.0";\n',
-    "src/models/unet/model.cpp": "// down_blocks of the paper\n",
+    "src/models/unet/manifest.cpp": 'const char* kName = "model.diffusion_model.input_blocks.0";\n',
+    "src/models/unet/model.cpp": 'auto a = layer["down_blocks"];  // input_blocks in the old layout\n',
     "include/chiaro/error.h": "#include <string>\n",
 }
 PLANTS = [
@@ -95,6 +99,7 @@ PLANTS = [
     ({"include/chiaro/chiaro.h": "#include <fmt/core.h>\n"}, "a public header includes fmt/core.h"),
     ({"src/ops/CMakeLists.txt": "chiaro_add_op(silu)\n", "src/backend/cpu/a.cpp": "// silu runs here\n"}, "operator's name (silu)"),
     ({"src/ops/CMakeLists.txt": "chiaro_add_op(add)\n", "src/backend/cpu/a.cpp": 'if (n == "add") {}\n'}, "operator's name (add)"),
-    ({"src/models/unet/model.cpp": 'auto w = get("down_blocks.0");\n'}, "checkpoint's name (down_blocks)"),
+    ({"src/models/unet/model.cpp": 'auto w = get("input_blocks.0");\n'}, "checkpoint's name (input_blocks)"),
+    ({"src/pipeline/a.cpp": 'auto w = get("down_blocks.0");\n'}, "checkpoint's name (down_blocks)"),
     ({"src/weights/a.cpp": 'auto w = "model.diffusion_model.x";\n'}, "checkpoint's name (model.diffusion_model)"),
 ]
