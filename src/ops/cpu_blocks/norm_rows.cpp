@@ -37,7 +37,10 @@ HWY_INLINE void each_vector(const float* x, size_t n, float fill, F f) {
 }
 
 struct Sums4 {
-  VF v[4] = {hn::Zero(DF()), hn::Zero(DF()), hn::Zero(DF()), hn::Zero(DF())};
+  VF v[4];
+  HWY_INLINE void clear() {
+    for (VF& a : v) a = hn::Zero(DF());
+  }
   // Lanes are added in double, in order.
   HWY_INLINE double total() const {
     const DF d;
@@ -58,6 +61,7 @@ double sum_row(const float* x, size_t n) {
   double total = 0;
   for (size_t i = 0; i < n; i += kPiece) {
     Sums4 s;
+    s.clear();
     each_vector(x + i, std::min(kPiece, n - i), 0.0f, [&](VF v, int a) HWY_ATTR { s.v[a] = hn::Add(s.v[a], v); });
     total += s.total();
   }
@@ -68,6 +72,7 @@ double square_sum_row(const float* x, size_t n) {
   double total = 0;
   for (size_t i = 0; i < n; i += kPiece) {
     Sums4 s;
+    s.clear();
     each_vector(x + i, std::min(kPiece, n - i), 0.0f, [&](VF v, int a) HWY_ATTR { s.v[a] = hn::MulAdd(v, v, s.v[a]); });
     total += s.total();
   }
@@ -82,6 +87,8 @@ RowMoments moments_row(const float* x, size_t n) {
   double s1 = 0, s2 = 0;
   for (size_t i = 0; i < n; i += kPiece) {
     Sums4 first, second;
+    first.clear();
+    second.clear();
     each_vector(x + i, std::min(kPiece, n - i), center, [&](VF v, int a) HWY_ATTR {
       const VF e = hn::Sub(v, c);
       first.v[a] = hn::Add(first.v[a], e);

@@ -1,0 +1,205 @@
+// Channels-last group norm in three steps, all cut by the extents of one picture:
+//   1. position chunks of a picture: per channel, sums and then squares about the chunk's own group means (the second
+//      look hits the cache); per group (mean, M2) of the chunk;
+//   2. per (picture, group): the chunks are combined in order, in double (Chan, Golub and LeVeque 1983);
+//   3. position chunks again: y = act((x - center) * scale + shift), center being the mean rounded to f32.
+// Bytes: x is read twice (once where it fits the cache), y written once.
+#include <cmath>
+
+#include "ops/cpu_blocks/norm_kernel.h"
+#include "ops/cpu_blocks/norm_rows.h"
+#include "ops/group_norm/op.h"
+
+namespace chiaro {
+namespace {
+
+struct Partial {
+  double mean = 0, m2 = 0;
+};
+
+struct Layout {
+  RowLayout in, out;                                // of one picture
+  int64_t pictures = 1, in_step = 0, out_step = 0;  // bytes between pictures
+  TensorDesc weight, bias;
+  int64_t channels = 1, groups = 1, chunk_rows = 1, chunks = 1;
+  double eps = 0;
+  Activation act = Activation::none;
+  int workers = 1;
+
+  int64_t size() const { return channels / groups; }
+  int64_t width() const { return buffer_floats(channels); }
+  bool staged() const { return in.dtype != DType::f32 || !in.uniform(); }
+  int64_t stage_floats() const { return staged() ? buffer_floats(chunk_rows * channels) : 0; }
+  int64_t worker_floats() const { return stage_floats() + 3 * width(); }
+  int64_t partial_bytes() const { return (pictures * chunks * groups * int64_t{sizeof(Partial)} + 63) / 64 * 64; }
+  int64_t scratch_bytes() const {
+    const int64_t floats = (3 * pictures + 2) * width() + workers * worker_floats();
+    return partial_bytes() + floats * static_cast<int64_t>(sizeof(float));
+  }
+};
+
+// One picture of `desc`: its positions as rows of channels.
+RowLayout picture_rows(const TensorDesc& desc) {
+  TensorDesc one = desc;
+  one.shape[0] = 1;
+  return rows_along(one, desc.rank() - 1);
+}
+
+// Pointers into scratch for one run.
+struct Memory {
+  Partial* partials;  // [pictures, chunks, groups]
+  float* affine;      // [pictures, 3 (center, scale, shift), width]
+  const float *weight, *bias;
+  float* workers;  // [workers, worker_floats]
+
+  Memory(const Layout& layout, const CpuRun& run) {
+    partials = reinterpret_cast<Partial*>(run.scratch);
+    affine = reinterpret_cast<float*>(run.scratch + layout.partial_bytes());
+    float* parameters = affine + 3 * layout.pictures * layout.width();
+    weight = f32_parameter(layout.weight, run.inputs[1], parameters);
+    bias = f32_parameter(layout.bias, run.inputs[2], parameters + layout.width());
+    workers = parameters + 2 * layout.width();
+  }
+};
+
+// Step 1 for rows [first, first + rows) of a picture at `x`.
+void chunk_moments(const Layout& layout, const std::byte* x, int64_t first, int64_t rows, float* buffer,
+                   Partial* partials) {
+  const auto channels = static_cast<size_t>(layout.channels), size = static_cast<size_t>(layout.size());
+  float* stage = buffer;
+  float* center = buffer + layout.stage_floats();
+  float *s1 = center + layout.width(), *s2 = s1 + layout.width();
+  const float* data = stage;
+  size_t pitch = channels;
+  const std::byte* start = x + layout.in.row_bytes(first);
+  if (!layout.staged() && reinterpret_cast<uintptr_t>(start) % sizeof(float) == 0) {
+    data = reinterpret_cast<const float*>(start);
+    pitch = static_cast<size_t>(layout.in.pitch());
+  } else {
+    for (int64_t r = 0; r < rows; ++r) {
+      decode_row(layout.in.dtype, x + layout.in.row_bytes(first + r), layout.in.stride, channels,
+                 stage + r * layout.channels);
+    }
+  }
+  const auto count = static_cast<double>(rows) * static_cast<double>(size);
+  column_sums(data, static_cast<size_t>(rows), pitch, channels, s1);
+  for (size_t g = 0; g < channels; g += size) {
+    const auto mean = static_cast<float>(row_sum(s1 + g, size) / count);
+    std::fill(center + g, center + g + size, mean);
+  }
+  column_moments(data, static_cast<size_t>(rows), pitch, channels, center, s1, s2);
+  for (size_t g = 0; g < channels; g += size) {
+    const double rest = row_sum(s1 + g, size) / count;
+    const double m2 = row_sum(s2 + g, size) - count * rest * rest;
+    *partials++ = {static_cast<double>(center[g]) + rest, m2 < 0 ? 0 : m2};
+  }
+}
+
+// Step 2 for one group of one picture.
+void combine(const Layout& layout, const Memory& memory, int64_t picture, int64_t group) {
+  const Partial* partials = memory.partials + picture * layout.chunks * layout.groups + group;
+  double count = 0, mean = 0, m2 = 0;
+  for (int64_t chunk = 0; chunk < layout.chunks; ++chunk) {
+    const int64_t rows = std::min(layout.chunk_rows, layout.in.rows - chunk * layout.chunk_rows);
+    const auto more = static_cast<double>(rows * layout.size());
+    const Partial& p = partials[chunk * layout.groups];
+    const double delta = p.mean - mean, total = count + more;
+    mean += delta * (more / total);
+    m2 += p.m2 + delta * delta * (count * more / total);
+    count = total;
+  }
+  const double inverse = 1 / std::sqrt(m2 / count + layout.eps);
+  const auto center = static_cast<float>(mean);
+  const double rest = mean - static_cast<double>(center);
+  float* affine = memory.affine + 3 * picture * layout.width();
+  for (int64_t c = group * layout.size(); c < (group + 1) * layout.size(); ++c) {
+    const double weight = memory.weight != nullptr ? static_cast<double>(memory.weight[c]) : 1.0;
+    const double bias = memory.bias != nullptr ? static_cast<double>(memory.bias[c]) : 0.0;
+    affine[c] = center;
+    affine[layout.width() + c] = static_cast<float>(inverse * weight);
+    affine[2 * layout.width() + c] = static_cast<float>(bias - rest * inverse * weight);
+  }
+}
+
+struct GroupNormCpu {
+  using Op = GroupNorm;
+  using Context = CpuRun;
+  static constexpr std::string_view name = "cpu.group_norm";
+  using Params = Layout;
+
+  static Result<Minted<GroupNormCpu>> plan(const TypedCall<GroupNorm>& call, const DeviceTraits& traits) {
+    const TensorDesc &x = call.in(0), &y = call.out();
+    CHIARO_TRY(check_activation(name, x));
+    CHIARO_TRY(check_activation(name, y));
+    Layout layout;
+    for (int i : {1, 2}) {
+      if (!call.has(i)) continue;
+      if (!row_decodable(call.in(i).dtype)) {
+        return kernel_refusal(name, call.in(i).text(), "parameters of a plain float type");
+      }
+      (i == 1 ? layout.weight : layout.bias) = call.in(i);
+    }
+    layout.in = picture_rows(x);
+    layout.out = picture_rows(y);
+    layout.pictures = x.shape[0];
+    layout.in_step = x.strides[0] * unit_bytes(x.dtype);
+    layout.out_step = y.strides[0] * unit_bytes(y.dtype);
+    layout.channels = x.shape.back();
+    layout.groups = call.attrs.groups;
+    layout.eps = call.attrs.eps;
+    layout.act = call.attrs.act;
+    layout.workers = traits.threads;
+    layout.chunk_rows = rows_per_chunk(layout.channels, 32768, 1024);
+    layout.chunks = (layout.in.rows + layout.chunk_rows - 1) / layout.chunk_rows;
+    const int64_t scratch = layout.scratch_bytes();
+    return Minted<GroupNormCpu>(std::move(layout), scratch);
+  }
+
+  static Status run(const Minted<GroupNormCpu>& plan, CpuRun& run) {
+    const Layout& layout = *plan;
+    CHIARO_TRY(check_workers(name, *run.pool, layout.workers));
+    if (layout.pictures == 0 || layout.in.rows == 0 || layout.channels == 0) return {};
+    const Memory memory(layout, run);
+    const auto rows_of = [&](int64_t chunk) {
+      return std::min(layout.chunk_rows, layout.in.rows - chunk * layout.chunk_rows);
+    };
+    run.parallel_for(layout.pictures * layout.chunks, [&](int64_t i, int worker) {
+      const int64_t picture = i / layout.chunks, chunk = i % layout.chunks;
+      chunk_moments(layout, run.inputs[0] + picture * layout.in_step, chunk * layout.chunk_rows, rows_of(chunk),
+                    memory.workers + worker * layout.worker_floats(), memory.partials + i * layout.groups);
+    });
+    run.parallel_for(layout.pictures, [&](int64_t picture, int) {
+      for (int64_t group = 0; group < layout.groups; ++group) combine(layout, memory, picture, group);
+    });
+    run.parallel_for(layout.pictures * layout.chunks, [&](int64_t i, int worker) {
+      const int64_t picture = i / layout.chunks, first = i % layout.chunks * layout.chunk_rows;
+      normalise_chunk(layout, memory, run, picture, first, rows_of(i % layout.chunks),
+                      memory.workers + worker * layout.worker_floats() + layout.stage_floats());
+    });
+    return {};
+  }
+
+ private:
+  // Step 3; `buffer` holds two rows.
+  static void normalise_chunk(const Layout& layout, const Memory& memory, const CpuRun& run, int64_t picture,
+                              int64_t first, int64_t rows, float* buffer) {
+    const float* affine = memory.affine + 3 * picture * layout.width();
+    for (int64_t r = first; r < first + rows; ++r) {
+      const std::byte* source = run.inputs[0] + picture * layout.in_step + layout.in.row_bytes(r);
+      std::byte* target = run.output + picture * layout.out_step + layout.out.row_bytes(r);
+      const float* x = f32_row(layout.in, source, buffer);
+      float* y = f32_target(layout.out, target, buffer + layout.width());
+      affine_row(x, static_cast<size_t>(layout.channels), affine, affine + layout.width(), affine + 2 * layout.width(),
+                 y);
+      finish_row(layout.out, layout.act, y, target);
+    }
+  }
+};
+
+}  // namespace
+
+Kernels cpu_kernels_group_norm() {
+  return make_kernels<GroupNormCpu>();
+}
+
+}  // namespace chiaro

@@ -1,0 +1,39 @@
+// Bytes: x is read once from memory (the second and third look at a row hit the cache), y written once.
+#include <cmath>
+
+#include "ops/cpu_blocks/norm_kernel.h"
+#include "ops/cpu_blocks/norm_rows.h"
+#include "ops/layer_norm/op.h"
+
+namespace chiaro {
+namespace {
+
+struct LayerNormCpu {
+  using Op = LayerNorm;
+  using Context = CpuRun;
+  static constexpr std::string_view name = "cpu.layer_norm";
+  struct Params {
+    NormRows rows;
+    double eps;
+  };
+  static Result<Minted<LayerNormCpu>> plan(const TypedCall<LayerNorm>& call, const DeviceTraits& traits) {
+    CHIARO_ASSIGN(NormRows rows, plan_norm_rows(name, call.inputs, call.output, call.attrs.act, traits));
+    const int64_t scratch = rows.scratch_bytes();
+    return Minted<LayerNormCpu>({std::move(rows), call.attrs.eps}, scratch);
+  }
+  static Status run(const Minted<LayerNormCpu>& plan, CpuRun& run) {
+    const double eps = plan->eps;
+    return run_norm_rows(plan->rows, run, [eps](const float* x, size_t n, const float* w, const float* b, float* y) {
+      const RowMoments moments = row_moments(x, n);
+      normalise_row(x, n, moments, static_cast<float>(1 / std::sqrt(moments.variance + eps)), w, b, y);
+    });
+  }
+};
+
+}  // namespace
+
+Kernels cpu_kernels_layer_norm() {
+  return make_kernels<LayerNormCpu>();
+}
+
+}  // namespace chiaro

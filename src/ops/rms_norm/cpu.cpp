@@ -1,0 +1,39 @@
+// Bytes: x is read once from memory (the second look at a row hits the cache), y written once.
+#include <cmath>
+
+#include "ops/cpu_blocks/norm_kernel.h"
+#include "ops/cpu_blocks/norm_rows.h"
+#include "ops/rms_norm/op.h"
+
+namespace chiaro {
+namespace {
+
+struct RmsNormCpu {
+  using Op = RmsNorm;
+  using Context = CpuRun;
+  static constexpr std::string_view name = "cpu.rms_norm";
+  struct Params {
+    NormRows rows;
+    double eps;
+  };
+  static Result<Minted<RmsNormCpu>> plan(const TypedCall<RmsNorm>& call, const DeviceTraits& traits) {
+    CHIARO_ASSIGN(NormRows rows, plan_norm_rows(name, call.inputs, call.output, call.attrs.act, traits));
+    const int64_t scratch = rows.scratch_bytes();
+    return Minted<RmsNormCpu>({std::move(rows), call.attrs.eps}, scratch);
+  }
+  static Status run(const Minted<RmsNormCpu>& plan, CpuRun& run) {
+    const double eps = plan->eps;
+    return run_norm_rows(plan->rows, run, [eps](const float* x, size_t n, const float* w, const float* b, float* y) {
+      const double mean_square = row_square_sum(x, n) / static_cast<double>(n);
+      normalise_row(x, n, {}, static_cast<float>(1 / std::sqrt(mean_square + eps)), w, b, y);
+    });
+  }
+};
+
+}  // namespace
+
+Kernels cpu_kernels_rms_norm() {
+  return make_kernels<RmsNormCpu>();
+}
+
+}  // namespace chiaro
