@@ -11,9 +11,9 @@
 namespace chiaro {
 namespace {
 
-constexpr int64_t kChunk = 16384;   // elements that a thread takes at once
-constexpr int64_t kPiece = 1024;    // elements gathered at once: three f32 rows of it stay in the first-level cache
-constexpr int64_t kShortRun = 16;   // below it a call per run costs more than a plain loop
+constexpr int64_t kChunk = 16384;  // elements that a thread takes at once
+constexpr int64_t kPiece = 1024;   // elements gathered at once: three f32 rows of it stay in the first-level cache
+constexpr int64_t kShortRun = 16;  // below it a call per run costs more than a plain loop
 
 // An f32 operand that can be used in place from element `start` on.
 bool direct(const Elementwise& plan, size_t operand, const std::byte* base) {

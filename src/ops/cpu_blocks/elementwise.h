@@ -1,8 +1,8 @@
 // The loop of every elementwise CPU kernel: f32, f16 or bf16 in and out at any strides, arithmetic in f32.
 //
-// The elements are numbered by a Nest and cut into chunks of 64 KiB of f32, which threads take; a chunk is worked off in
-// pieces that stay in the first-level cache. An operand that is f32 and dense is used where it lies; any other one is
-// gathered into (scattered from) a piece of f32. Work per element: one load per input, one store.
+// The elements are numbered by a Nest and cut into chunks of 64 KiB of f32, which threads take; a chunk is worked off
+// in pieces that stay in the first-level cache. An operand that is f32 and dense is used where it lies; any other one
+// is gathered into (scattered from) a piece of f32. Work per element: one load per input, one store.
 #pragma once
 
 #include <functional>
@@ -12,6 +12,17 @@
 #include "ops/strided.h"
 
 namespace chiaro {
+
+// "cpu." and the op's name, for kernels that one template makes.
+template <class O>
+struct CpuKernelName {
+  static constexpr auto text = [] {
+    std::array<char, 4 + O::name.size()> chars{'c', 'p', 'u', '.'};
+    std::copy(O::name.begin(), O::name.end(), chars.begin() + 4);
+    return chars;
+  }();
+  static constexpr std::string_view value{text.data(), text.size()};
+};
 
 struct Elementwise {
   Nest nest;  // operand 0 is the output

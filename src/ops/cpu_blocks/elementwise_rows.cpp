@@ -38,10 +38,10 @@ HWY_INLINE void zip_f32(const float* a, const float* b, float* out, size_t n, F 
 
 void binary(BinaryFunction function, const float* a, const float* b, float* out, size_t n) {
   switch (function) {
-    case BinaryFunction::add: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Add(x, y); });
-    case BinaryFunction::sub: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Sub(x, y); });
-    case BinaryFunction::mul: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Mul(x, y); });
-    case BinaryFunction::div: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Div(x, y); });
+    case BinaryFunction::plus: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Add(x, y); });
+    case BinaryFunction::minus: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Sub(x, y); });
+    case BinaryFunction::times: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Mul(x, y); });
+    case BinaryFunction::over: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Div(x, y); });
   }
 }
 

@@ -6,7 +6,7 @@
 
 namespace chiaro {
 
-enum class BinaryFunction { add, sub, mul, div };
+enum class BinaryFunction { plus, minus, times, over };
 
 void binary_row(BinaryFunction function, const float* a, const float* b, float* out, size_t n);
 // y = x * factor + offset, fused where the instruction set fuses.

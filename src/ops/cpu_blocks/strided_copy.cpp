@@ -44,8 +44,8 @@ void copy_range(const Nest& nest, const std::byte* source, std::byte* target, in
 // The target is dense along the innermost dimension i, the source along dimension t. A tile is read along t, a whole
 // cache line at a time, and written along i.
 template <class U>
-void copy_tile(const std::byte* source, int64_t source_stride, std::byte* target, int64_t target_stride, int64_t along_t,
-               int64_t along_i) {
+void copy_tile(const std::byte* source, int64_t source_stride, std::byte* target, int64_t target_stride,
+               int64_t along_t, int64_t along_i) {
   constexpr auto kUnit = static_cast<int64_t>(sizeof(U));
   U tile[kTile][kTile];
   for (int64_t i = 0; i < along_i; ++i) {
@@ -53,7 +53,11 @@ void copy_tile(const std::byte* source, int64_t source_stride, std::byte* target
   }
   for (int64_t t = 0; t < along_t; ++t) {
     U line[kTile];
-    for (int64_t i = 0; i < kTile; ++i) line[i] = tile[i][t];
+    if (along_i == kTile) {
+      for (int64_t i = 0; i < kTile; ++i) line[i] = tile[i][t];  // a constant count: unrolled
+    } else {
+      for (int64_t i = 0; i < along_i; ++i) line[i] = tile[i][t];
+    }
     std::memcpy(target + t * target_stride * kUnit, line, static_cast<size_t>(along_i) * sizeof(U));
   }
 }
