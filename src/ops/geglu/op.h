@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/declare.h"
+#include "ops/activation.h"
 
 namespace chiaro {
 
@@ -11,6 +12,8 @@ struct Geglu {
   static constexpr std::array inputs{InputSpec{"x", "[..., 2C]"}};
   using Attrs = NoAttrs;
   static constexpr Alias alias{};
+  static constexpr Activation function = Activation::gelu;
+  static bool gate_first(const Attrs&) { return false; }
   static Result<TensorDesc> infer(const Attrs&, InputDescs in);
   static Cost cost(const Attrs&, InputDescs in, const TensorDesc& out);
   static Status reference(const Attrs&, std::span<const RefTensor> in, RefTensor& out);

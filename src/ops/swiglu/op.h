@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/declare.h"
+#include "ops/activation.h"
 
 namespace chiaro {
 
@@ -17,6 +18,8 @@ struct Swiglu {
     }
   };
   static constexpr Alias alias{};
+  static constexpr Activation function = Activation::silu;
+  static bool gate_first(const Attrs& attrs) { return attrs.gate_first; }
   static Result<TensorDesc> infer(const Attrs&, InputDescs in);
   static Cost cost(const Attrs&, InputDescs in, const TensorDesc& out);
   static Status reference(const Attrs& attrs, std::span<const RefTensor> in, RefTensor& out);
