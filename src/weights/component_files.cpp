@@ -27,7 +27,7 @@ bool is_file(const fs::path& path) {
 }
 
 Error files_error(const fs::path& folder, std::string why, std::string mend) {
-  const std::string shown = printable(path_to_utf8(folder));
+  const std::string shown = printable_path(path_to_utf8(folder));
   return {ErrorCode::bad_file, "no usable weights in " + shown, std::move(why), std::move(mend), shown};
 }
 

@@ -95,7 +95,7 @@ struct JsonConfig::Access {
   }
 
   static Error error(const JsonConfig& config, std::string_view key, std::string why, std::string mend) {
-    return {ErrorCode::bad_file, "configuration " + printable(config.text_->where) + " is refused",
+    return {ErrorCode::bad_file, "configuration " + printable_path(config.text_->where) + " is refused",
             "key " + printable(full_path(config, key)) + " " + std::move(why), std::move(mend), config.where()};
   }
   static Error missing(const JsonConfig& config, std::string_view key) {
@@ -149,7 +149,7 @@ struct JsonConfig::Access {
   }
 
   static Result<JsonConfig> parse(std::string_view text, std::string_view where) {
-    const std::string file = printable(where);
+    const std::string file = printable_path(where);
     const auto refuse = [&](std::string why, std::string mend = "use the file that came with the model") {
       return Error{ErrorCode::bad_file, "configuration " + file + " is refused", std::move(why), std::move(mend), file};
     };

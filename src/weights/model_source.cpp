@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 3> kWithoutEffect{"safety_checker", "feature_extractor", "image_encoder"};
 
 std::string shown(const fs::path& path) {
-  return printable(path_to_utf8(path));
+  return printable_path(path_to_utf8(path));
 }
 
 Error not_a_model(const fs::path& path, std::string why, std::string mend) {
@@ -57,7 +57,7 @@ struct IndexEntry {
 Result<IndexEntry> read_entry(const JsonConfig& index, const std::string& name) {
   CHIARO_ASSIGN(std::vector<std::string> pair, index.get_nullable_string_list(name));
   if (pair.size() == 2) return IndexEntry{std::move(pair[0]), std::move(pair[1])};
-  return Error{ErrorCode::bad_file, "configuration " + printable(index.where()) + " is refused",
+  return Error{ErrorCode::bad_file, "configuration " + printable_path(index.where()) + " is refused",
                "key " + printable(name) + " is a list of " + std::to_string(pair.size()),
                "it must be a library and a class", index.where()};
 }

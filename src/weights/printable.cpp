@@ -6,8 +6,6 @@
 namespace chiaro {
 namespace {
 
-constexpr size_t kMaxShown = 120;
-
 // Length of the UTF-8 character at the start of `s`, or 0 if it is malformed, overlong, a surrogate or a C1 control.
 size_t utf8_length(std::string_view s) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
@@ -23,13 +21,11 @@ size_t utf8_length(std::string_view s) {
   return length;
 }
 
-}  // namespace
-
-std::string printable(std::string_view name) {
+std::string escaped(std::string_view name, size_t max_shown) {
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string text = "\"";
   size_t i = 0;
-  while (i < name.size() && text.size() <= kMaxShown) {
+  while (i < name.size() && text.size() <= max_shown) {
     const size_t length = utf8_length(name.substr(i));
     const auto c = static_cast<uint8_t>(name[i]);
     if (length > 1 || (length == 1 && c >= 0x20 && c != 0x7F && c != '"' && c != '\\')) {
@@ -44,6 +40,16 @@ std::string printable(std::string_view name) {
   }
   if (i < name.size()) text += "...";
   return text + "\"";
+}
+
+}  // namespace
+
+std::string printable(std::string_view name) {
+  return escaped(name, 120);
+}
+
+std::string printable_path(std::string_view path) {
+  return escaped(path, std::string::npos);
 }
 
 }  // namespace chiaro

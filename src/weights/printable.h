@@ -9,6 +9,8 @@ namespace chiaro {
 // `name` in double quotes: control characters, quotes and bytes that are not UTF-8 as \xNN, cut after 120 bytes
 // (with "..."), never inside a character.
 std::string printable(std::string_view name);
+// The same for a path, which is not cut: its end is what tells files apart.
+std::string printable_path(std::string_view path);
 
 // "a", "b", "c" ... for up to `limit` names, then how many more: `"a", "b" and 3 more`.
 template <class Names>

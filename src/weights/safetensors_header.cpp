@@ -54,7 +54,7 @@ constexpr std::string_view kDamaged =
     "the file is damaged or not a safetensors file: get it again and compare its size with the source";
 
 Error header_error(std::string_view path, std::string why, std::string_view mend = kDamaged) {
-  const std::string shown = printable(path);
+  const std::string shown = printable_path(path);
   return {ErrorCode::bad_file, "safetensors reader refuses " + shown, std::move(why), std::string(mend), shown};
 }
 

@@ -25,7 +25,11 @@ struct WeightMap::Ledger {
   std::set<std::string> missing;
   std::set<std::string> misshaped;
 
-  std::string origin() const { return files.empty() ? "no file" : printable_list(files, 2); }
+  std::string origin() const {
+    if (files.empty()) return "no file";
+    const std::string first = printable_path(*files.begin());
+    return files.size() == 1 ? first : first + " and " + std::to_string(files.size() - 1) + " more";
+  }
 };
 
 namespace {
@@ -93,8 +97,8 @@ Status WeightMap::insert(std::vector<std::shared_ptr<Entry>> added) {
     const auto at = ledger_->all.find(e->name);
     if (at == ledger_->all.end()) continue;
     return Error{ErrorCode::bad_file, "tensor " + printable(e->name) + " is there twice",
-                 "both " + printable(at->second->from) + " and " + printable(e->from) + " hold it",
-                 "keep the files of one model only in the folder", printable(e->from)};
+                 "both " + printable_path(at->second->from) + " and " + printable_path(e->from) + " hold it",
+                 "keep the files of one model only in the folder", printable_path(e->from)};
   }
   for (std::shared_ptr<Entry>& e : added) {
     ledger_->files.insert(e->from);
@@ -184,14 +188,14 @@ Result<WeightMap> WeightMap::renamed(const Rename& rename) const {
   if (twice == view.entries_.end()) return view;
   return Error{ErrorCode::bad_file, "two tensors stand for " + printable(twice->first),
                printable(twice->second->name) + " and " + printable((twice + 1)->second->name),
-               "the file mixes two namings of one model: use another copy of it", printable(twice->second->from)};
+               "the file mixes two namings of one model: use another copy of it", printable_path(twice->second->from)};
 }
 
 Error WeightMap::missing_error(std::string_view name) const {
   const std::string full = full_name(name);
   if (const Entry* there = entry(name)) {
     return {ErrorCode::unsupported, "tensor " + printable(there->name) + " is needed but not usable", there->reason,
-            "use a copy of the model in F32, F16 or BF16", printable(there->from)};
+            "use a copy of the model in F32, F16 or BF16", printable_path(there->from)};
   }
   return {ErrorCode::bad_file, "tensor " + printable(full) + " is missing",
           "the model needs it and none of the " + std::to_string(size()) + " tensors here has that name",
@@ -217,7 +221,7 @@ Result<TensorDataPtr> WeightMap::take_optional(std::string_view name, const Shap
     ledger_->misshaped.insert(printable(tensor.name) + " " + is + " where " + needed + " is needed");
     return Error{ErrorCode::shape, "tensor " + printable(tensor.name) + " has the wrong shape",
                  "it is " + is + " where the model needs " + needed,
-                 "check that the weights and the configuration belong to the same model", printable(found->from)};
+                 "check that the weights and the configuration belong to the same model", printable_path(found->from)};
   }
   auto reshaped = std::make_shared<TensorData>(tensor);
   reshaped->desc = dense(tensor.desc.dtype, shape);
