@@ -68,6 +68,8 @@ class Layer {
   }
 
   Path operator[](std::string_view name) const { return at_[name]; }
+  // This layer again, for a layer whose weights lie beside its own, without a name in between.
+  Path here() const { return at_; }
   GraphBuilder& graph() const { return *at_.g_; }
   // The weight `name` of this layer. A missing or misshapen one is recorded in the builder; the result is then invalid.
   Value weight(std::string_view name, const Shape& shape) const;

@@ -1,0 +1,30 @@
+// Plans and runs a graph on the CPU, for tests.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+#include "plan/plan.h"
+
+namespace chiaro::test {
+
+using Floats = std::map<std::string, std::vector<float>>;
+using Ints = std::map<std::string, std::vector<int32_t>>;
+
+struct RunSettings {
+  int threads = 2;
+  PlanOptions plan;
+};
+// Binds `floats` and `ints` by name; gives every output (all f32). Errors of planning and running are returned.
+Result<Floats> try_run(const Graph& graph, Floats floats, Ints ints = {}, const RunSettings& settings = {});
+// As try_run; a failed expectation and nothing where there is an error.
+Floats run_graph(const Result<Graph>& graph, Floats floats, Ints ints = {}, const RunSettings& settings = {});
+
+// The largest difference as a fraction of the largest expected value; infinite where sizes differ or a NaN is there.
+double relative_error(const std::vector<float>& actual, const std::vector<float>& expected);
+// What the golden tests allow: 1e-4. PyTorch's own f32 is within 1e-5 of the same numbers.
+inline constexpr double kGoldenTolerance = 1e-4;
+
+}  // namespace chiaro::test
