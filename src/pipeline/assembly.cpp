@@ -1,0 +1,217 @@
+#include "pipeline/assembly.h"
+
+#include <algorithm>
+#include <map>
+
+#include "models/clip/model.h"
+#include "models/manifest.h"
+#include "models/unet/model.h"
+#include "models/vae/model.h"
+#include "pipeline/clip_vocabulary.h"
+
+namespace chiaro {
+namespace {
+
+using models::ClipTextConfig;
+
+// A component's share of `info`: how many tensors, of which types.
+ComponentInfo describe(std::string role, std::string family, const WeightMap& map) {
+  ComponentInfo info{std::move(role), std::move(family), 0, 0, 0, {}};
+  std::map<std::string, int64_t> dtypes;
+  for (const std::string& name : map.names()) {
+    const TensorDataPtr tensor = map.find(name);
+    ++info.tensors;
+    info.parameters += tensor->desc.count();
+    info.bytes += tensor->desc.dense_bytes();
+    ++dtypes[std::string(dtype_name(tensor->desc.dtype))];
+  }
+  info.dtypes.assign(dtypes.begin(), dtypes.end());
+  return info;
+}
+
+void set_weights(Assembly& a, WeightMap clip, WeightMap unet, WeightMap vae) {
+  a.info.components = {describe("text encoder", "CLIP text model", clip), describe("diffusion", "UNet", unet),
+                       describe("vae", "AutoencoderKL", vae)};
+  a.clip_weights = std::make_unique<nn::MapSource>(std::move(clip));
+  a.unet_weights = std::make_unique<nn::MapSource>(std::move(unet));
+  a.vae_weights = std::make_unique<nn::MapSource>(std::move(vae));
+}
+
+Result<Prediction> prediction_of(const std::string& text, const JsonConfig& config) {
+  if (text == "epsilon") return Prediction::epsilon;
+  if (text == "v_prediction") return Prediction::v;
+  return Error{ErrorCode::unsupported, "prediction_type \"" + text + "\" is not known", "epsilon and v_prediction are",
+               "", config.where()};
+}
+
+Result<Spacing> spacing_of(const std::string& text, const JsonConfig& config) {
+  if (text == "leading") return Spacing::leading;
+  if (text == "linspace") return Spacing::linspace;
+  if (text == "trailing") return Spacing::trailing;
+  return Error{ErrorCode::unsupported, "timestep_spacing \"" + text + "\" is not known",
+               "leading, linspace and trailing are", "", config.where()};
+}
+
+Result<NoiseConfig> read_noise_config(const JsonConfig& json) {
+  NoiseConfig c;
+  CHIARO_ASSIGN(const int64_t steps, json.get_int("num_train_timesteps", c.train_steps));
+  c.train_steps = static_cast<int>(std::clamp<int64_t>(steps, 0, 1'000'001));
+  CHIARO_ASSIGN(c.beta_start, json.get_double("beta_start", c.beta_start));
+  CHIARO_ASSIGN(c.beta_end, json.get_double("beta_end", c.beta_end));
+  CHIARO_ASSIGN(const std::string betas, json.get_string("beta_schedule", "scaled_linear"));
+  if (betas != "scaled_linear" && betas != "linear") {
+    return Error{ErrorCode::unsupported, "beta_schedule \"" + betas + "\" is not known", "scaled_linear and linear are",
+                 "", json.where()};
+  }
+  c.scaled_linear = betas == "scaled_linear";
+  if (json.kind("trained_betas") == JsonKind::list) {
+    return Error{ErrorCode::unsupported, "trained_betas are not read yet", "the noise schedule would be wrong", "",
+                 json.where()};
+  }
+  CHIARO_ASSIGN(const bool zero_snr, json.get_bool("rescale_betas_zero_snr", false));
+  if (zero_snr) {
+    return Error{ErrorCode::unsupported, "rescale_betas_zero_snr is not read yet", "the noise schedule would be wrong",
+                 "", json.where()};
+  }
+  CHIARO_ASSIGN(const std::string prediction, json.get_string("prediction_type", "epsilon"));
+  CHIARO_ASSIGN(c.prediction, prediction_of(prediction, json));
+  CHIARO_ASSIGN(const std::string spacing, json.get_string("timestep_spacing", "leading"));
+  CHIARO_ASSIGN(c.spacing, spacing_of(spacing, json));
+  CHIARO_ASSIGN(const int64_t offset, json.get_int("steps_offset", 0));
+  c.steps_offset = static_cast<int>(std::clamp<int64_t>(offset, 0, 1'000'000));
+  CHIARO_ASSIGN(c.final_alpha_one, json.get_bool("set_alpha_to_one", true));
+  return c;
+}
+
+// The sampler that a model's own scheduler stands for, by its class.
+std::string default_sampler(const std::string& scheduler_class) {
+  if (scheduler_class == "DDIMScheduler") return "ddim";
+  if (scheduler_class == "EulerDiscreteScheduler") return "euler";
+  if (scheduler_class == "DPMSolverMultistepScheduler") return "dpm++2m";
+  return "euler_a";
+}
+
+Status assemble_folder(Assembly& a, const ModelSource& source) {
+  CHIARO_ASSIGN(const ModelComponent* te, source.component("text_encoder"));
+  CHIARO_ASSIGN(const ModelComponent* unet, source.component("unet"));
+  CHIARO_ASSIGN(const ModelComponent* vae, source.component("vae"));
+  for (const ModelComponent* part : {te, unet, vae}) {
+    if (part->config) continue;
+    return Error{ErrorCode::bad_file, "component \"" + part->name + "\" has no config.json",
+                 "its sizes are not known without it", "copy the whole model folder", part->folder.string()};
+  }
+  CHIARO_ASSIGN(a.clip, models::read_clip_text_config(*te->config));
+  CHIARO_ASSIGN(a.unet, models::read_unet_config(*unet->config));
+  CHIARO_ASSIGN(a.vae, models::read_vae_config(*vae->config));
+  for (const ModelComponent* part : {te, unet, vae}) models::ignore_leftovers(part->weights);
+  CHIARO_ASSIGN(WeightMap te_map, models::clip_text_weights(te->weights));
+  CHIARO_ASSIGN(WeightMap unet_map, models::unet_weights(unet->weights, a.unet));
+  CHIARO_ASSIGN(WeightMap vae_map, models::vae_weights(vae->weights, a.vae));
+  set_weights(a, std::move(te_map), std::move(unet_map), std::move(vae_map));
+  const auto tokenizer = source.tokenizers.find("tokenizer");
+  if (tokenizer == source.tokenizers.end()) {
+    return Error{ErrorCode::bad_file, "the model has no tokenizer", "model_index.json names none",
+                 "copy the whole model folder, with tokenizer/vocab.json and merges.txt", source.path.string()};
+  }
+  CHIARO_ASSIGN(a.tokenizer, ClipTokenizer::load_folder(tokenizer->second.folder));
+  NoiseConfig noise;
+  if (source.scheduler) {
+    CHIARO_ASSIGN(noise, read_noise_config(*source.scheduler));
+  }
+  CHIARO_ASSIGN(a.noise, NoiseSchedule::make(noise));
+  a.info.default_sampler = default_sampler(source.scheduler_class);
+  a.info.family = source.pipeline_class;
+  return {};
+}
+
+Status assemble_single_file(Assembly& a, const ModelSource& source) {
+  CHIARO_ASSIGN(const ModelComponent* file, source.component(kCheckpointComponent));
+  CHIARO_ASSIGN(const models::SingleFile found, models::detect_single_file(file->weights));
+  a.clip = found.clip;
+  a.unet = found.unet;
+  a.vae = found.vae;
+  models::ignore_leftovers(file->weights);
+  CHIARO_ASSIGN(WeightMap te_map, models::clip_text_weights(file->weights));
+  CHIARO_ASSIGN(WeightMap unet_map, models::unet_weights(file->weights, a.unet));
+  CHIARO_ASSIGN(WeightMap vae_map, models::vae_weights(file->weights, a.vae));
+  set_weights(a, std::move(te_map), std::move(unet_map), std::move(vae_map));
+  CHIARO_ASSIGN(a.tokenizer, load_clip_vocabulary());
+  CHIARO_ASSIGN(a.noise, NoiseSchedule::make({}));
+  a.info.default_sampler = "euler_a";
+  a.info.family = "StableDiffusion 1.x";
+  return {};
+}
+
+// Builds every network once, small, so that a missing or misshaped weight is found before any work.
+Status check_networks(Assembly& a) {
+  const auto side = static_cast<int64_t>(1) << (a.unet.levels.size() - 1);
+  CHIARO_TRY(models::build_clip_text(a.clip, *a.clip_weights, {.length = a.clip.positions}));
+  CHIARO_TRY(models::build_unet(a.unet, *a.unet_weights, {.height = side, .width = side}));
+  CHIARO_TRY(models::build_vae_decoder(a.vae, *a.vae_weights, {.height = side, .width = side}));
+  CHIARO_TRY(models::build_vae_encoder(a.vae, *a.vae_weights,
+                                       {.height = side * a.vae.scale(), .width = side * a.vae.scale()}));
+  return {};
+}
+
+void collect_report(ModelInfo& info, const ModelSource& source, Log& log) {
+  for (const auto& [name, component] : source.components) {
+    const WeightReport report = component.weights.report();
+    info.unused.insert(info.unused.end(), report.unused.begin(), report.unused.end());
+    info.missing.insert(info.missing.end(), report.missing.begin(), report.missing.end());
+    for (const SkippedTensor& s : report.skipped) info.skipped.push_back(s.name + ": " + s.reason);
+    if (const std::string text = report.text(); !text.empty()) {
+      log(LogLevel::warning, LogCategory::weights, "{}: {}", name, text);
+    }
+    if (!component.config) continue;
+    for (const std::string& key : component.config->unused_keys()) {
+      log(LogLevel::debug, LogCategory::weights, "{}: \"{}\" was not read", component.config->where(), key);
+    }
+  }
+}
+
+Status check_fit(const Assembly& a) {
+  if (static_cast<int64_t>(a.tokenizer->vocab_size()) > a.clip.vocabulary) {
+    return Error{ErrorCode::bad_file, "tokenizer and text encoder do not fit",
+                 std::to_string(a.tokenizer->vocab_size()) + " tokens, but the encoder knows " +
+                     std::to_string(a.clip.vocabulary),
+                 "take both from the same model", a.info.path};
+  }
+  if (a.unet.levels.front().context != a.clip.width) {
+    return Error{ErrorCode::bad_file, "text encoder and UNet do not fit",
+                 "the encoder gives " + std::to_string(a.clip.width) + " numbers a token, the UNet reads " +
+                     std::to_string(a.unet.levels.front().context),
+                 "take both from the same model", a.info.path};
+  }
+  if (a.unet.in_channels != a.vae.latent_channels || a.unet.out_channels != a.vae.latent_channels) {
+    return Error{ErrorCode::unsupported, "the UNet's latents are not the vae's",
+                 std::to_string(a.unet.in_channels) + " channels in, " + std::to_string(a.unet.out_channels) +
+                     " out, the vae has " + std::to_string(a.vae.latent_channels),
+                 "inpainting models are not supported yet", a.info.path};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Assembly>> assemble(const std::string& path, Log& log) {
+  CHIARO_ASSIGN(const ModelSource source, open_model(std::filesystem::u8path(path)));
+  auto assembly = std::make_unique<Assembly>();
+  Assembly& a = *assembly;
+  a.info.path = path;
+  a.info.kind = source.kind == ModelKind::diffusers_folder ? "diffusers folder" : "single file";
+  Status made =
+      source.kind == ModelKind::diffusers_folder ? assemble_folder(a, source) : assemble_single_file(a, source);
+  if (!made.ok()) return std::move(made).error().at(path);
+  CHIARO_TRY(check_fit(a));
+  Status checked = check_networks(a);
+  collect_report(a.info, source, log);
+  if (!checked.ok()) return std::move(checked).error().at(path);
+  for (const std::string& name : source.ignored) {
+    log(LogLevel::info, LogCategory::weights, "component \"{}\" has no effect here", name);
+  }
+  a.info.prediction = a.noise->config().prediction == Prediction::v ? "v_prediction" : "epsilon";
+  a.info.default_width = a.info.default_height = static_cast<int>(a.unet.sample_size * a.vae.scale());
+  return assembly;
+}
+
+}  // namespace chiaro

@@ -1,0 +1,39 @@
+// Assembly: from the files of a model to everything that generating needs, without building any graph yet.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "chiaro/chiaro.h"
+#include "core/log.h"
+#include "diffusion/schedule.h"
+#include "models/clip/config.h"
+#include "models/unet/config.h"
+#include "models/vae/config.h"
+#include "nn/weights_view.h"
+#include "text/clip_tokenizer.h"
+#include "weights/model_source.h"
+
+namespace chiaro {
+
+// Thread rule: immutable after assemble but for the weight sources (one graph is built at a time).
+struct Assembly {
+  ModelInfo info;
+  models::ClipTextConfig clip;
+  models::UnetConfig unet;
+  models::VaeConfig vae;
+  std::optional<ClipTokenizer> tokenizer;
+  std::optional<NoiseSchedule> noise;
+  std::unique_ptr<nn::WeightSource> clip_weights, unet_weights, vae_weights;
+
+  // A picture's sides are computed as multiples of this many pixels and cropped at the end.
+  int64_t size_multiple() const { return vae.scale() << (unet.levels.size() - 1); }
+};
+
+// Opens the model and checks that every weight its networks need is there, by building them once at a small size.
+// Errors: io, bad_file, unsupported, each naming the file, the component, and what to do.
+Result<std::unique_ptr<Assembly>> assemble(const std::string& path, Log& log);
+
+}  // namespace chiaro

@@ -1,0 +1,109 @@
+#include "pipeline/request.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <random>
+
+namespace chiaro {
+namespace {
+
+constexpr int kLeastSide = 8, kMostSide = 16384;
+constexpr int64_t kMostPixels = int64_t{1} << 26;
+constexpr int kMostPictures = 1'000'000;
+
+Error usage(std::string what, std::string why, std::string mend) {
+  return {ErrorCode::usage, std::move(what), std::move(why), std::move(mend), ""};
+}
+
+Status check_numbers(const GenerateRequest& r) {
+  if (r.width < kLeastSide || r.width > kMostSide || r.height < kLeastSide || r.height > kMostSide ||
+      int64_t{r.width} * r.height > kMostPixels) {
+    return usage(fmt::format("a picture of {}x{} pixels cannot be made", r.width, r.height),
+                 fmt::format("sides go from {} to {}, {} pixels together at most", kLeastSide, kMostSide, kMostPixels),
+                 "choose other values for -W and -H");
+  }
+  if (r.batch_count < 1 || r.batch_count > kMostPictures) {
+    return usage(fmt::format("{} pictures cannot be made", r.batch_count), fmt::format("1 to {} can", kMostPictures),
+                 "choose another value for --batch-count");
+  }
+  if (r.batch_size < 1 || r.batch_size > 64) {
+    return usage(fmt::format("{} pictures cannot be computed together", r.batch_size), "1 to 64 can",
+                 "choose another value for --batch-size");
+  }
+  if (!std::isfinite(r.cfg_scale) || std::abs(r.cfg_scale) > 1000) {
+    return usage(fmt::format("a guidance of {} makes no picture", r.cfg_scale), "it must be a number up to 1000",
+                 "--cfg-scale 7 is usual");
+  }
+  if (!(r.eta >= 0 && r.eta <= 1)) {
+    return usage(fmt::format("eta {} is out of range", r.eta), "0 to 1", "leave --eta out for the usual 1");
+  }
+  if (r.clip_skip < -1 || r.clip_skip > 64) {
+    return usage(fmt::format("clip skip {} is out of range", r.clip_skip), "1 is the last layer, 2 the one before",
+                 "leave --clip-skip out");
+  }
+  return {};
+}
+
+Status resolve_sampler(const Assembly& a, ResolvedRequest& out) {
+  GenerateRequest& r = out.request;
+  if (r.sampling_method.empty()) r.sampling_method = a.info.default_sampler;
+  out.sampler = find_sampler(r.sampling_method);
+  if (out.sampler == nullptr) {
+    std::vector<std::string_view> names;
+    for (const Sampler* s : samplers()) names.push_back(s->name);
+    return usage(fmt::format("there is no sampling method \"{}\"", r.sampling_method), "",
+                 fmt::format("use one of {}", fmt::join(names, ", ")));
+  }
+  if (r.schedule.empty()) r.schedule = "discrete";
+  if (r.schedule != "discrete" && r.schedule != "karras") {
+    return usage(fmt::format("there is no schedule \"{}\"", r.schedule), "", "use discrete or karras");
+  }
+  SamplerRequest request;
+  request.schedule = r.schedule == "karras" ? ScheduleKind::karras : ScheduleKind::discrete;
+  request.steps = r.steps;
+  request.eta = r.eta;
+  if (request.schedule == ScheduleKind::karras && !out.sampler->karras) {
+    out.notices.push_back(fmt::format("--schedule karras has no effect on {}", out.sampler->name));
+    r.schedule = "discrete";
+  }
+  CHIARO_ASSIGN(out.run, out.sampler->plan(*a.noise, request));
+  return {};
+}
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+Result<ResolvedRequest> resolve_request(const Assembly& a, const GenerateRequest& request) {
+  ResolvedRequest out;
+  out.request = request;
+  GenerateRequest& r = out.request;
+  if (r.width == 0) r.width = a.info.default_width;
+  if (r.height == 0) r.height = a.info.default_height;
+  CHIARO_TRY(check_numbers(r));
+  CHIARO_TRY(resolve_sampler(a, out));
+  if (r.rng != "cuda" && r.rng != "cpu") {
+    return usage(fmt::format("there is no random generator \"{}\"", r.rng), "", "use --rng cuda or --rng cpu");
+  }
+  out.rng = r.rng == "cpu" ? RngKind::cpu : RngKind::cuda;
+  if (r.random_seed) {
+    std::random_device device;  // 32 bits: short enough to type again
+    r.seed = device();
+    r.random_seed = false;
+  }
+  if (r.clip_skip < 1) r.clip_skip = 1;
+  out.guided = r.cfg_scale != 1.0;
+  const int64_t multiple = a.size_multiple();
+  const int64_t height = round_up(r.height, multiple), width = round_up(r.width, multiple);
+  out.latent_height = height / a.vae.scale();
+  out.latent_width = width / a.vae.scale();
+  out.crop_x = static_cast<int>((width - r.width) / 2);
+  out.crop_y = static_cast<int>((height - r.height) / 2);
+  return out;
+}
+
+}  // namespace chiaro

@@ -1,0 +1,238 @@
+// Session: the public API over the pipeline's parts.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <mutex>
+#include <new>
+
+#include "chiaro/chiaro.h"
+#include "pipeline/assembly.h"
+#include "pipeline/conditioning.h"
+#include "pipeline/request.h"
+#include "pipeline/sampling.h"
+#include "pipeline/stage_runner.h"
+
+namespace chiaro {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+LogLevel to_level(Severity severity) {
+  return static_cast<LogLevel>(severity);
+}
+
+std::shared_ptr<Log> make_log(const LoadOptions& options) {
+  if (!options.log) return Log::silent();
+  return Log::to_sink(to_level(options.log_level), [sink = options.log](LogLevel level, LogCategory c, auto line) {
+    sink(static_cast<Severity>(level), log_category_name(c), line);
+  });
+}
+
+Result<DType> activation_dtype(const std::string& precision) {
+  if (precision == "auto" || precision == "f32") return DType::f32;  // "auto": the CPU computes in f32
+  if (precision == "f16") return DType::f16;
+  if (precision == "bf16") return DType::bf16;
+  return Error{ErrorCode::usage, "there is no precision \"" + precision + "\"", "", "use auto, f32, f16 or bf16", ""};
+}
+
+Error out_of_memory() {
+  return {ErrorCode::out_of_memory, "no memory left", "an allocation was refused",
+          "make the picture or the batch smaller, or close other programs", ""};
+}
+
+// One generate() call: what it has to say while it runs, and its times.
+class Run {
+ public:
+  Run(const Callbacks& callbacks, int pictures) : callbacks_(callbacks) { progress_.pictures = pictures; }
+
+  RunOptions options() {
+    RunOptions o;
+    o.cancel = callbacks_.cancel;
+    if (callbacks_.on_op) {
+      o.on_step = [this](const StepTime& t) {
+        callbacks_.on_op({stage_name(progress_.stage), t.op, t.label, t.kernel, t.seconds});
+      };
+    }
+    return o;
+  }
+  void begin(Stage stage, int picture, int steps) {
+    progress_.stage = stage;
+    progress_.picture = picture;
+    started_ = Clock::now();
+    report(0, steps);
+  }
+  void report(int step, int steps) {
+    progress_.step = step;
+    progress_.steps = steps;
+    progress_.seconds = seconds_since(started_);
+    if (callbacks_.on_progress) callbacks_.on_progress(progress_);
+  }
+  void end(GenerateResult& result) {
+    const double seconds = seconds_since(started_);
+    for (StageTime& t : result.times) {
+      if (t.stage != progress_.stage) continue;
+      t.seconds += seconds;
+      return;
+    }
+    result.times.push_back({progress_.stage, seconds});
+  }
+  const Callbacks& callbacks() const { return callbacks_; }
+
+ private:
+  const Callbacks& callbacks_;
+  Progress progress_;
+  Clock::time_point started_;
+};
+
+class SessionImpl final : public Session {
+ public:
+  static Result<std::shared_ptr<Session>> load(const LoadOptions& options) {
+    auto session = std::make_shared<SessionImpl>();
+    CHIARO_ASSIGN(session->dtype_, activation_dtype(options.precision));
+    EngineOptions engine;
+    engine.threads = options.threads;
+    engine.log = make_log(options);
+    engine.disabled_ops = options.disabled_ops;
+    session->memory_ = std::make_shared<CountingAllocator>(options.allocator ? options.allocator
+                                                                             : std::make_shared<SystemAllocator>());
+    engine.allocator = session->memory_;
+    CHIARO_ASSIGN(session->engine_, Engine::create(std::move(engine)));
+    const auto start = Clock::now();
+    CHIARO_ASSIGN(session->assembly_, assemble(options.model, session->engine_->log()));
+    session->load_seconds_ = seconds_since(start);
+    PlanOptions plan;
+    plan.fuse = options.fuse;
+    session->runner_ = std::make_unique<StageRunner>(*session->engine_, plan);
+    return std::shared_ptr<Session>(std::move(session));
+  }
+
+  const ModelInfo& info() const override { return assembly_->info; }
+  int64_t held_bytes() const override { return memory_->live_bytes(); }
+  void trim() override {
+    const std::lock_guard lock(mutex_);
+    runner_->clear();
+  }
+
+  Result<GenerateResult> generate(const GenerateRequest& request, const Callbacks& callbacks) override {
+    const std::lock_guard lock(mutex_);
+    try {
+      return run(request, callbacks);
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
+    }
+  }
+
+ private:
+  Result<GenerateResult> run(const GenerateRequest& request, const Callbacks& callbacks) {
+    CHIARO_ASSIGN(const ResolvedRequest resolved, resolve_request(*assembly_, request));
+    const GenerateRequest& used = resolved.request;
+    memory_->reset_peak();
+    GenerateResult result;
+    result.used = used;
+    result.model_name = assembly_->info.path;
+    result.notices = resolved.notices;
+    for (const ComponentInfo& part : assembly_->info.components) result.weight_bytes += part.bytes;
+    result.times.push_back({Stage::load, load_seconds_});
+    Run run(callbacks, used.batch_count);
+
+    run.begin(Stage::encode, 0, 1);
+    CHIARO_ASSIGN(const Conditioning conditioning, encode(resolved, run, result));
+    run.report(1, 1);
+    run.end(result);
+    for (int first = 0; first < used.batch_count; first += used.batch_size) {
+      const int pictures = std::min(used.batch_size, used.batch_count - first);
+      CHIARO_TRY(make_group(resolved, conditioning, first, pictures, run, result));
+    }
+    result.peak_bytes = memory_->peak_bytes();
+    for (const std::string& notice : result.notices) {
+      engine_->log()(LogLevel::notice, LogCategory::pipeline, "{}", notice);
+    }
+    return result;
+  }
+
+  // Runs one stage; a result that is not finite is computed once more in f32, unless it was f32 or `strict` forbids it.
+  template <class F>
+  auto stage_in(std::string_view stage, bool strict, GenerateResult& result, F&& work) -> decltype(work(DType::f32)) {
+    auto out = work(dtype_);
+    if (out.ok() || out.error().code != ErrorCode::non_finite || dtype_ == DType::f32 || strict) return out;
+    result.notices.push_back(
+        fmt::format("{} was computed again in f32: in {} {}", stage, dtype_name(dtype_), out.error().what));
+    return work(DType::f32);
+  }
+
+  Result<Conditioning> encode(const ResolvedRequest& resolved, Run& run, GenerateResult& result) {
+    const GenerateRequest& used = resolved.request;
+    auto out = stage_in("the text encoder", used.strict, result, [&](DType dtype) {
+      return encode_prompts(*assembly_, *runner_,
+                            {used.prompt, used.negative_prompt, resolved.guided, used.clip_skip, dtype}, run.options());
+    });
+    if (out.ok()) result.notices.insert(result.notices.end(), out->notices.begin(), out->notices.end());
+    return out;
+  }
+
+  Status make_group(const ResolvedRequest& resolved, const Conditioning& conditioning, int first, int pictures,
+                    Run& run, GenerateResult& result) {
+    const bool strict = resolved.request.strict;
+    SamplingHooks hooks;
+    hooks.on_step = [&](int step, int steps) { run.report(step, steps); };
+    hooks.on_latent = run.callbacks().on_latent;
+    run.begin(Stage::sample, first, resolved.request.steps);
+    CHIARO_ASSIGN(const std::vector<float> latents, stage_in("sampling", strict, result, [&](DType dtype) {
+                    return sample_latents(*assembly_, *runner_, resolved, conditioning, first, pictures, dtype, hooks,
+                                          run.options());
+                  }));
+    run.end(result);
+    run.begin(Stage::decode, first, pictures);
+    const size_t one = latents.size() / static_cast<size_t>(pictures);
+    for (int i = 0; i < pictures; ++i) {
+      const std::span<const float> own = std::span(latents).subspan(static_cast<size_t>(i) * one, one);
+      CHIARO_ASSIGN(Picture picture, stage_in("the decoder", strict, result, [&](DType dtype) {
+                      return decode_picture(*assembly_, *runner_, resolved, own, dtype, run.options());
+                    }));
+      picture.seed = resolved.request.seed + static_cast<uint64_t>(first + i);
+      result.pictures.push_back(std::move(picture));
+      run.report(i + 1, pictures);
+    }
+    run.end(result);
+    return {};
+  }
+
+  std::mutex mutex_;  // one generate at a time
+  DType dtype_ = DType::f32;
+  double load_seconds_ = 0;
+  std::shared_ptr<CountingAllocator> memory_;
+  std::shared_ptr<Engine> engine_;
+  std::unique_ptr<Assembly> assembly_;
+  std::unique_ptr<StageRunner> runner_;
+};
+
+}  // namespace
+
+std::string_view version() {
+  return CHIARO_VERSION;
+}
+
+std::string_view stage_name(Stage stage) {
+  switch (stage) {
+    case Stage::load: return "load";
+    case Stage::encode: return "encode";
+    case Stage::sample: return "sample";
+    case Stage::decode: return "decode";
+    case Stage::save: return "save";
+  }
+  return "?";
+}
+
+Result<std::shared_ptr<Session>> Session::load(const LoadOptions& options) {
+  try {
+    return SessionImpl::load(options);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  }
+}
+
+}  // namespace chiaro

@@ -1,0 +1,47 @@
+#include "pipeline/stage_runner.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace chiaro {
+
+Result<std::shared_ptr<const ExecutionPlan>> StageRunner::plan(const std::string& key, const BuildGraph& build) {
+  if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
+  auto graph = build();
+  if (!graph.ok()) return std::move(graph).error();
+  CHIARO_ASSIGN(auto plan, make_plan(*graph, engine_.devices(), options_));
+  engine_.log()(LogLevel::info, LogCategory::plan, "{}: {} steps, arena {:.1f} MiB (lower bound {:.1f}), {:.1f} GFLOP",
+                key, plan->steps.size(), static_cast<double>(plan->arena_bytes) / 0x1p20,
+                static_cast<double>(plan->lower_bound_bytes) / 0x1p20, plan->flops / 1e9);
+  for (const PassReport& pass : plan->passes) {
+    engine_.log()(LogLevel::debug, LogCategory::plan, "  {:<20} {:7.2f} ms  {} changes", pass.pass, pass.seconds * 1e3,
+                  pass.changes);
+  }
+  if (plans_.size() >= kMostPlans) {
+    plans_.erase(order_.front());
+    order_.erase(order_.begin());
+  }
+  plans_.emplace(key, plan);
+  order_.push_back(key);
+  return plan;
+}
+
+Result<std::unique_ptr<Executor>> StageRunner::executor(const std::string& key, const BuildGraph& build) {
+  CHIARO_ASSIGN(auto ready, plan(key, build));
+  return Executor::create(engine_, std::move(ready));
+}
+
+Status check_finite(std::span<const float> values, std::string_view stage, std::string_view what) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (std::isfinite(values[i])) continue;
+    return Error{
+        ErrorCode::non_finite, fmt::format("{} gave {} that are not finite", stage, what),
+        fmt::format("element {} of {} is {}", i, values.size(), values[i]),
+        "the weights may be damaged or need a wider type: try --precision f32, and `chiaro inspect` on the model",
+        std::string(stage)};
+  }
+  return {};
+}
+
+}  // namespace chiaro

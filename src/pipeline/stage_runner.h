@@ -1,0 +1,42 @@
+// StageRunner: plans, memory and checks around one stage of the pipeline (encode, sample, decode).
+//
+// Plans are cached by what they were built for; arenas live only as long as their stage, so that the peak is that of
+// the largest stage and nothing is held between requests.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "chiaro/chiaro.h"
+#include "runtime/executor.h"
+
+namespace chiaro {
+
+// Thread rule: one thread at a time.
+class StageRunner {
+ public:
+  StageRunner(Engine& engine, const PlanOptions& options) : engine_(engine), options_(options) {}
+
+  using BuildGraph = std::function<Result<Graph>()>;
+  // The cached plan of `key`, or a new one.
+  Result<std::shared_ptr<const ExecutionPlan>> plan(const std::string& key, const BuildGraph& build);
+  Result<std::unique_ptr<Executor>> executor(const std::string& key, const BuildGraph& build);
+  void clear() {
+    plans_.clear();
+    order_.clear();
+  }
+
+ private:
+  static constexpr size_t kMostPlans = 16;  // the oldest is dropped
+  Engine& engine_;
+  PlanOptions options_;
+  std::map<std::string, std::shared_ptr<const ExecutionPlan>> plans_;
+  std::vector<std::string> order_;
+};
+
+// The first value that is not finite, as an error naming the stage; ok where all are.
+Status check_finite(std::span<const float> values, std::string_view stage, std::string_view what);
+
+}  // namespace chiaro

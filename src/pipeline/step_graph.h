@@ -1,0 +1,33 @@
+// The graphs of one sampling step and of the decoder, composed from models and samplers.
+#pragma once
+
+#include <cstdint>
+
+#include "diffusion/sampler.h"
+#include "pipeline/assembly.h"
+
+namespace chiaro {
+
+struct StepRequest {
+  int64_t pictures = 1;
+  int64_t height = 32, width = 32;  // of the latents
+  int64_t context_length = 77;
+  bool guided = true;    // both sides of classifier-free guidance in one batch (Ho and Salimans, arXiv:2207.12598)
+  bool history = false;  // the sampler reads the denoised latent of the step before
+  bool fresh_noise = false;
+  DType dtype = DType::f32;  // of activations inside the network
+};
+// Inputs, f32: "x", and where asked "previous" and "noise" [N,C,h,w]; "timestep" [1]; "context" [G,L,D] with G = 2 rows
+// (negative, positive) where guided, else 1; "scalars" [kStepScalars]; "guidance" [1] where guided.
+// Outputs, f32 [N,C,h,w]: "x", "denoised".
+Result<Graph> build_step(const Assembly& assembly, const StepRequest& request);
+
+// Input: "latents" f32 [N,C,h,w] as sampled. Output: "image" f32 [N,H,W,3] in 0..1, clamped only by the caller.
+struct DecodeRequest {
+  int64_t pictures = 1;
+  int64_t height = 32, width = 32;  // of the latents
+  DType dtype = DType::f32;
+};
+Result<Graph> build_decode(const Assembly& assembly, const DecodeRequest& request);
+
+}  // namespace chiaro
