@@ -37,6 +37,7 @@ struct LoadOptions {
   LogSink log;        // empty: silent
   Severity log_level = Severity::notice;
   std::vector<std::string> disabled_ops;  // "OP" or "OP@DEVICE"
+  std::string precision = "auto";         // of activations: "auto" (f32 on the CPU), "f32", "f16", "bf16"
   bool fuse = true;                       // off: run the models op by op, as they are written
   std::shared_ptr<Allocator> allocator;   // null: the system's
 };
@@ -45,8 +46,9 @@ struct GenerateRequest {
   std::string prompt, negative_prompt;  // UTF-8; webui syntax: (word:1.2), [word], BREAK
   int width = 0, height = 0;            // pixels; 0: what the model was trained at. Any size >= 8
   int steps = 20;
-  double cfg_scale = 7.0;       // 1 switches guidance off
-  int64_t seed = 42;            // < 0: drawn at random; the result says which
+  double cfg_scale = 7.0;  // 1 switches guidance off
+  uint64_t seed = 42;
+  bool random_seed = false;     // draw a seed; the result says which
   int batch_count = 1;          // picture i uses seed + i
   int batch_size = 1;           // pictures computed together; changes speed and memory, never a byte
   std::string sampling_method;  // empty: what the model's scheduler config names, else euler_a

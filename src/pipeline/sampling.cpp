@@ -74,14 +74,15 @@ Result<std::vector<float>> sample_latents(const Assembly& a, StageRunner& runner
     const float timestep[] = {static_cast<float>(step.timestep)};
     const float guidance[] = {static_cast<float>(request.request.cfg_scale)};
     if (shape.fresh_noise) noise.fill(s.noise);
-    std::vector<Binding> inputs = {bind("x", std::span<const float>(s.x)),
-                                   bind("scalars", std::span<const float>(scalars)),
-                                   bind("timestep", std::span<const float>(timestep)),
-                                   bind("context", std::span<const float>(conditioning.context))};
-    if (shape.guided) inputs.push_back(bind("guidance", std::span<const float>(guidance)));
-    if (shape.history) inputs.push_back(bind("previous", std::span<const float>(s.previous)));
-    if (shape.fresh_noise) inputs.push_back(bind("noise", std::span<const float>(s.noise)));
-    const Binding outputs[] = {bind("x", std::span<float>(s.next)), bind("denoised", std::span<float>(s.denoised))};
+    std::vector<Binding> inputs = {bind_port("x", std::span<const float>(s.x)),
+                                   bind_port("scalars", std::span<const float>(scalars)),
+                                   bind_port("timestep", std::span<const float>(timestep)),
+                                   bind_port("context", std::span<const float>(conditioning.context))};
+    if (shape.guided) inputs.push_back(bind_port("guidance", std::span<const float>(guidance)));
+    if (shape.history) inputs.push_back(bind_port("previous", std::span<const float>(s.previous)));
+    if (shape.fresh_noise) inputs.push_back(bind_port("noise", std::span<const float>(s.noise)));
+    const Binding outputs[] = {bind_port("x", std::span<float>(s.next)),
+                               bind_port("denoised", std::span<float>(s.denoised))};
     CHIARO_TRY(executor->run(inputs, outputs, options));
     std::swap(s.x, s.next);
     std::swap(s.previous, s.denoised);
@@ -100,8 +101,8 @@ Result<Picture> decode_picture(const Assembly& a, StageRunner& runner, const Res
   const int64_t scale = a.vae.scale();
   const auto row = static_cast<size_t>(shape.width * scale);
   std::vector<float> image(row * static_cast<size_t>(shape.height * scale) * 3);
-  const Binding inputs[] = {bind("latents", latents)};
-  const Binding outputs[] = {bind("image", std::span<float>(image))};
+  const Binding inputs[] = {bind_port("latents", latents)};
+  const Binding outputs[] = {bind_port("image", std::span<float>(image))};
   CHIARO_TRY(executor->run(inputs, outputs, options));
   CHIARO_TRY(check_finite(image, "the decoder", "pixels"));
 

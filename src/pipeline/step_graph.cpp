@@ -45,8 +45,9 @@ Value predict(GraphBuilder& g, const Assembly& a, const StepRequest& r, Value x,
   Value sample = contiguous(g, channels_last(g, scaled_model_input(g, x, scalars)));
   if (r.guided) sample = concat(g, {.axis = 0}, sample, sample);
   const Value times = contiguous(g, broadcast(g, {.shape = {sides * r.pictures}}, timestep));
-  const Value out = models::unet(nn::Path(g, *a.unet_weights), a.unet, cast_to(g, r.dtype, sample), times,
-                                 cast_to(g, r.dtype, repeat_context(g, context, r.pictures)));
+  const Value out =
+      models::unet(nn::Path(g, *a.unet_weights), a.unet,
+                   {cast_to(g, r.dtype, sample), times, cast_to(g, r.dtype, repeat_context(g, context, r.pictures))});
   const Value wide = cast_to(g, DType::f32, out);
   if (!r.guided) return channels_first(g, wide);
   const Value negative = slice(g, {.axis = 0, .start = 0, .end = r.pictures}, wide);

@@ -21,7 +21,7 @@ struct Binding {
   int64_t bytes = 0;
 };
 template <class T>
-Binding bind(std::string_view name, std::span<T> values) {
+Binding bind_port(std::string_view name, std::span<T> values) {
   return {name, reinterpret_cast<std::byte*>(const_cast<std::remove_const_t<T>*>(values.data())),
           static_cast<int64_t>(values.size_bytes())};
 }
