@@ -4,8 +4,9 @@
 - include/chiaro/ includes only itself and the standard library
 - the verifier (src/plan/verify*) includes only plan.h, graph.h, its own header and the standard library
 - no operator's name in src/backend/
-- names of tensors as other programs' checkpoints have them only in src/models/*/manifest.cpp; the canonical names, which
-  are also the labels of layers, only in src/models/ (tests and tools are free)
+- names of tensors as other programs' checkpoints have them only in src/models/*/manifest.cpp and, to
+  tell files apart, src/models/detect.cpp; the canonical names, which are also the labels of layers, only in src/models/
+  (tests and tools are free)
 """
 import re
 
@@ -67,7 +68,7 @@ def check_names(path, text, ops):
                 yield f"{path}:{line_of(text, match.start())}: an operator's name ({op}) in a backend"
     code = blank(text, strings=False)
     model = path.parts[:2] == ("src", "models")
-    for pattern, allowed in ((FOREIGN, model and path.name.startswith("manifest")), (CANONICAL, model)):
+    for pattern, allowed in ((FOREIGN, model and path.name in ("manifest.cpp", "detect.cpp")), (CANONICAL, model)):
         for match in () if allowed else pattern.finditer(code):
             yield f"{path}:{line_of(code, match.start())}: a checkpoint's name ({match.group()}) outside its place"
 
