@@ -2,7 +2,9 @@
 
 namespace chiaro {
 
-std::string_view attr_enum_name(Activation activation) { return activation_name(activation); }
+std::string_view attr_enum_name(Activation activation) {
+  return activation_name(activation);
+}
 
 bool attr_enum_parse(std::string_view text, Activation& activation) {
   const auto found = activation_from_name(text);
