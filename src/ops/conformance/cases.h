@@ -13,7 +13,7 @@ namespace chiaro {
 
 // One input of a case, in its natural shape. The harness multiplies layouts and dtypes over it.
 struct CaseInput {
-  Shape shape;
+  Shape shape = {};
   double low = -1, high = 1;        // values are drawn evenly from [low, high], then rounded to the dtype
   std::optional<DType> dtype = {};  // fixed (indices, scales); otherwise the dtype under test
   bool weight = false;              // takes every weight dtype (f32 f16 bf16 f8_e4m3 f8_e5m2 i8) beside the tested one
@@ -30,13 +30,15 @@ struct Case {
   int64_t k = 1;     // length of the longest sum behind one output: tolerance is c * eps * sqrt(k)
   double c = 4;      // at most 4
   std::string note;  // what this case is for, shown on failure
+  // Magnitude of the terms behind an output where they may cancel (a sum of k values near 0): see tolerance.h.
+  double floor = 0;
 };
 
 class Cases {
  public:
   template <class O>
   Case& add(const typename O::Attrs& attrs, std::vector<CaseInput> inputs, int64_t k = 1) {
-    cases_.push_back({&op_def<O>(), encode_attrs(attrs), std::move(inputs), k, 4, {}});
+    cases_.push_back({&op_def<O>(), encode_attrs(attrs), std::move(inputs), k, 4, {}, 0});
     return cases_.back();
   }
   const std::vector<Case>& all() const { return cases_; }

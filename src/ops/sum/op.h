@@ -10,7 +10,7 @@ struct Sum {
   static constexpr OpKind kind = OpKind::compute;
   static constexpr std::array inputs{InputSpec{"x", "[...]"}};
   struct Attrs {
-    Dims axes;             // summed over; negative counts from the end; empty: all of them
+    Dims axes = {};        // summed over; negative counts from the end; empty: all of them
     bool keepdims = true;  // summed dimensions stay as 1
     template <class V>
     void visit(V& v) {
