@@ -3,12 +3,16 @@
 #include <array>
 #include <cstring>
 
+#include "ops/cpu_blocks/transpose_tile.h"
+
 namespace chiaro {
 namespace {
 
 constexpr int64_t kChunkBytes = 64 * 1024;  // what a thread takes at once
 constexpr int64_t kPiece = 1024;            // elements whose source offsets are listed at once
-constexpr int64_t kTile = 16;               // side of a transposed tile: a cache line of f32
+constexpr int64_t kBand = 64;               // side of a block of tiles: 16 KiB of f32 on either side
+template <class U>
+constexpr int64_t kTile = kTileBytes / static_cast<int64_t>(sizeof(U));  // side of a tile
 
 template <class U>
 void copy_run(const std::byte* source, int64_t source_stride, std::byte* target, int64_t target_stride, int64_t n) {
@@ -42,23 +46,36 @@ void copy_range(const Nest& nest, const std::byte* source, std::byte* target, in
 }
 
 // The target is dense along the innermost dimension i, the source along dimension t. A tile is read along t, a whole
-// cache line at a time, and written along i.
+// cache line at a time, and written along i. At the edges: less than a tile.
 template <class U>
-void copy_tile(const std::byte* source, int64_t source_stride, std::byte* target, int64_t target_stride,
-               int64_t along_t, int64_t along_i) {
-  constexpr auto kUnit = static_cast<int64_t>(sizeof(U));
-  U tile[kTile][kTile];
-  for (int64_t i = 0; i < along_i; ++i) {
-    std::memcpy(tile[i], source + i * source_stride * kUnit, static_cast<size_t>(along_t) * sizeof(U));
+void copy_tile(const std::byte* source, int64_t source_step, std::byte* target, int64_t target_step, int64_t along_t,
+               int64_t along_i) {
+  if (along_t == kTile<U> && along_i == kTile<U>) {
+    if constexpr (sizeof(U) == 4) return transpose_tile32(source, source_step, target, target_step);
+    if constexpr (sizeof(U) == 2) return transpose_tile16(source, source_step, target, target_step);
   }
   for (int64_t t = 0; t < along_t; ++t) {
-    U line[kTile];
-    if (along_i == kTile) {
-      for (int64_t i = 0; i < kTile; ++i) line[i] = tile[i][t];  // a constant count: unrolled
-    } else {
-      for (int64_t i = 0; i < along_i; ++i) line[i] = tile[i][t];
+    U line[kTile<U>];
+    const std::byte* from = source + t * static_cast<int64_t>(sizeof(U));
+    for (int64_t i = 0; i < along_i; ++i) std::memcpy(&line[i], from + i * source_step, sizeof(U));
+    std::memcpy(target + t * target_step, line, static_cast<size_t>(along_i) * sizeof(U));
+  }
+}
+
+// One band: kBand (or, at the edge, fewer) elements along t, all of i. In blocks of kBand * kBand, so that a page of
+// either side is used for several lines at a time.
+template <class U>
+void copy_band(const std::byte* source, int64_t source_step, std::byte* target, int64_t target_step, int64_t along_t,
+               int64_t along_i) {
+  constexpr auto kUnit = static_cast<int64_t>(sizeof(U));
+  for (int64_t block = 0; block < along_i; block += kBand) {
+    const int64_t block_end = std::min(along_i, block + kBand);
+    for (int64_t t = 0; t < along_t; t += kTile<U>) {
+      for (int64_t i = block; i < block_end; i += kTile<U>) {
+        copy_tile<U>(source + i * source_step + t * kUnit, source_step, target + t * target_step + i * kUnit,
+                     target_step, std::min(kTile<U>, along_t - t), std::min(kTile<U>, block_end - i));
+      }
     }
-    std::memcpy(target + t * target_stride * kUnit, line, static_cast<size_t>(along_i) * sizeof(U));
   }
 }
 
@@ -67,31 +84,33 @@ void copy_transposed(const CpuRun& run, const StridedCopy& plan, const std::byte
   constexpr auto kUnit = static_cast<int64_t>(sizeof(U));
   const Nest& nest = plan.nest;
   const auto t = static_cast<size_t>(plan.transposed), inner = static_cast<size_t>(nest.rank - 1);
-  // The nest of bands: dimension t in steps of kTile, the innermost one as one step.
-  Nest bands = nest;
-  const int64_t band_count = (nest.shape[t] + kTile - 1) / kTile;
-  bands.shape[t] = band_count;
-  for (auto& strides : bands.strides) strides[t] *= kTile;
-  bands.rank = nest.rank - 1;
-  bands.count = 1;
-  for (size_t d = 0; d < inner; ++d) bands.count *= bands.shape[d];
-  const int64_t band_bytes = kTile * nest.shape[inner] * kUnit;
+  const int64_t inner_size = nest.inner_size();
+  // The loop over bands: dimension t in steps of kBand, the innermost one in steps of what a thread takes at once.
+  std::array<int64_t, kMaxRank> steps{}, counts = nest.shape;
+  steps.fill(1);
+  steps[t] = kBand;
+  steps[inner] = std::max<int64_t>(1, kChunkBytes / (kBand * kUnit) / kBand) * kBand;
+  int64_t bands = 1;
+  for (size_t d = 0; d <= inner; ++d) {
+    counts[d] = (nest.shape[d] + steps[d] - 1) / steps[d];
+    bands *= counts[d];
+  }
+  const int64_t band_bytes = std::min(kBand, nest.shape[t]) * std::min(steps[inner], inner_size) * kUnit;
   const int64_t per_chunk = std::max<int64_t>(1, kChunkBytes / band_bytes);
-  run.parallel_for((bands.count + per_chunk - 1) / per_chunk, [&](int64_t chunk, int) {
-    const int64_t end = std::min(bands.count, (chunk + 1) * per_chunk);
+  run.parallel_for((bands + per_chunk - 1) / per_chunk, [&](int64_t chunk, int) {
+    const int64_t end = std::min(bands, (chunk + 1) * per_chunk);
     for (int64_t band = chunk * per_chunk; band < end; ++band) {
-      int64_t rest = band, from = 0, to = 0, along_t = kTile;
-      for (size_t d = inner; d-- > 0;) {
-        const int64_t index = rest % bands.shape[d];
-        rest /= bands.shape[d];
-        from += index * bands.strides[1][d];
-        to += index * bands.strides[0][d];
-        if (d == t) along_t = std::min(kTile, nest.shape[t] - index * kTile);
+      int64_t rest = band, from = 0, to = 0;
+      std::array<int64_t, kMaxRank> start{};
+      for (size_t d = inner + 1; d-- > 0;) {
+        start[d] = rest % counts[d] * steps[d];
+        rest /= counts[d];
+        from += start[d] * nest.strides[1][d];
+        to += start[d] * nest.strides[0][d];
       }
-      for (int64_t i = 0; i < nest.shape[inner]; i += kTile) {
-        copy_tile<U>(source + (from + i * nest.strides[1][inner]) * kUnit, nest.strides[1][inner],
-                     target + (to + i) * kUnit, nest.strides[0][t], along_t, std::min(kTile, nest.shape[inner] - i));
-      }
+      copy_band<U>(source + from * kUnit, nest.strides[1][inner] * kUnit, target + to * kUnit,
+                   nest.strides[0][t] * kUnit, std::min(kBand, nest.shape[t] - start[t]),
+                   std::min(steps[inner], inner_size - start[inner]));
     }
   });
 }
