@@ -1,8 +1,8 @@
 // fuse: rewrites chains into ops with fused attributes. Rules, each by what an op declares, not by its name:
 //   affine      op with an absent optional "weight":   y * w[C]            -> weight
 //   bias        op with an absent optional "bias":     y + b[C]            -> bias
-//   residual    op with an absent optional "residual": y + r (same shape)  -> residual
 //   activation  op with an attribute "act" = none:     silu(y), gelu(y)... -> act
+//   residual    op with an absent optional "residual": y + r (same shape)  -> residual
 // in that order, for in-place and functional followers alike. A link is taken only if nobody else reads the
 // intermediate value and the device has a kernel for the longer op; the fused node stands where the last link stood.
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace chiaro {
 namespace {
 
 // The last thing fused so far; later stages may follow, earlier ones may not.
-enum Stage { kNothing = 0, kWeight = 1, kBias = 2, kResidual = 3, kAct = 4 };
+enum Stage { kNothing = 0, kWeight = 1, kBias = 2, kAct = 3, kResidual = 4 };
 
 struct Chain {
   const Node* head = nullptr;
