@@ -74,7 +74,7 @@ AttentionProblem problem_of(const Sizes& s, Tensors& t) {
 void run(const AttentionProblem& p, int threads) {
   ThreadPool pool(threads);
   PoisonedScratch scratch(attention_scratch_bytes(p.lq, p.d, threads));
-  attention(p, scratch.data(), pool);
+  attention_block(p, scratch.data(), pool);
   ASSERT_TRUE(scratch.guard_intact());
 }
 

@@ -236,7 +236,8 @@ size_t attention_scratch_bytes(int64_t lq, int64_t d, int threads) {
   return static_cast<size_t>(attention_cut(lq, d).floats * threads) * sizeof(float);
 }
 
-void attention(const AttentionProblem& problem, std::byte* scratch, ThreadPool& pool, const std::atomic<bool>* cancel) {
+void attention_block(const AttentionProblem& problem, std::byte* scratch, ThreadPool& pool,
+                     const std::atomic<bool>* cancel) {
   if (problem.batch == 0 || problem.heads == 0 || problem.lq == 0 || problem.d == 0) return;
   AttentionRun run;
   run.problem = &problem;
@@ -244,8 +245,11 @@ void attention(const AttentionProblem& problem, std::byte* scratch, ThreadPool& 
   run.workers = reinterpret_cast<float*>(scratch);
   pool.parallel_for(
       problem.batch * problem.heads * run.cut.q_blocks,
-      [&run](int64_t chunk, int worker) { HWY_DYNAMIC_DISPATCH(attention_chunk)
-                                          (run, chunk, worker); }, cancel);
+      [&run](int64_t chunk, int worker) {
+        HWY_DYNAMIC_DISPATCH(attention_chunk)
+        (run, chunk, worker);
+      },
+      cancel);
 }
 
 }  // namespace chiaro

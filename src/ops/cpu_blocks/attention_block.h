@@ -47,7 +47,7 @@ struct AttentionProblem {
 };
 
 size_t attention_scratch_bytes(int64_t lq, int64_t d, int threads);
-void attention(const AttentionProblem& problem, std::byte* scratch, ThreadPool& pool,
-               const std::atomic<bool>* cancel = nullptr);
+void attention_block(const AttentionProblem& problem, std::byte* scratch, ThreadPool& pool,
+                     const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace chiaro

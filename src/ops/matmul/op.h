@@ -1,0 +1,36 @@
+// matmul: matrix product with a shared or batched second operand, and what usually follows it:
+//   y = act(x b^T + bias) + residual   (transpose_b: b is [...,N,K], the order of Linear weights in checkpoints)
+//   y = act(x b + bias) + residual     (otherwise: b is [...,K,N])
+// Leading dimensions broadcast as in numpy. y has the dtype of x; b may be any float type or i8.
+#pragma once
+
+#include "graph/declare.h"
+#include "ops/activation.h"
+
+namespace chiaro {
+
+struct Matmul {
+  static constexpr std::string_view name = "matmul", formula = "y = act(x b^T + bias) + residual";
+  static constexpr OpKind kind = OpKind::compute;
+  static constexpr std::array inputs{InputSpec{"x", "[...,M,K]"},
+                                     InputSpec{"b", "[...,N,K] (transpose_b) or [...,K,N]"},
+                                     InputSpec{"bias", "[N]", true}, InputSpec{"residual", "[...,M,N]", true}};
+  struct Attrs {
+    bool transpose_b = true;
+    Activation act = Activation::none;
+    template <class V>
+    void visit(V& v) {
+      v("transpose_b", transpose_b);
+      v("act", act);
+    }
+  };
+  static constexpr Alias alias{};
+  static Result<TensorDesc> infer(const Attrs& attrs, InputDescs in);
+  static Cost cost(const Attrs& attrs, InputDescs in, const TensorDesc& out);
+  static Status reference(const Attrs& attrs, std::span<const RefTensor> in, RefTensor& out);
+};
+
+inline constexpr OpCall<Matmul> matmul{};
+const OpDef& op_def_matmul();
+
+}  // namespace chiaro
