@@ -28,7 +28,13 @@ Value conv2d(const Path& at, const Conv2dShape& shape, Value x) {
   const Layer layer(at);
   GraphBuilder& g = layer.graph();
   const Value weight = layer.weight("weight", {shape.out, g.shape(x)[-1], shape.kernel, shape.kernel});
-  const Value y = chiaro::conv2d(g, {.stride = {shape.stride, shape.stride}, .pad = shape.pad}, x, weight);
+  const Conv2d::Attrs attrs{.stride_h = shape.stride,
+                            .stride_w = shape.stride,
+                            .pad_top = shape.pad[0],
+                            .pad_bottom = shape.pad[1],
+                            .pad_left = shape.pad[2],
+                            .pad_right = shape.pad[3]};
+  const Value y = chiaro::conv2d(g, attrs, x, weight);
   return finish(layer, y, shape.out, shape.bias);
 }
 

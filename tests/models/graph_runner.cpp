@@ -17,13 +17,13 @@ Result<Floats> try_run(const Graph& graph, Floats floats, Ints ints, const RunSe
   CHIARO_ASSIGN(auto plan, make_plan(graph, engine->devices(), settings.plan));
   CHIARO_ASSIGN(const auto executor, Executor::create(*engine, plan));
   std::vector<Binding> inputs, outputs;
-  for (auto& [name, values] : floats) inputs.push_back(bind(name, std::span<float>(values)));
-  for (auto& [name, values] : ints) inputs.push_back(bind(name, std::span<int32_t>(values)));
+  for (auto& [name, values] : floats) inputs.push_back(bind_port(name, std::span<float>(values)));
+  for (auto& [name, values] : ints) inputs.push_back(bind_port(name, std::span<int32_t>(values)));
   Floats results;
   for (const PlanPort& port : plan->outputs) {
     auto& values = results[port.name];
     values.resize(static_cast<size_t>(port.desc.count()), std::numeric_limits<float>::quiet_NaN());
-    outputs.push_back(bind(port.name, std::span<float>(values)));
+    outputs.push_back(bind_port(port.name, std::span<float>(values)));
   }
   CHIARO_TRY(executor->run(inputs, outputs));
   return results;
