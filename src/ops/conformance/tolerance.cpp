@@ -39,11 +39,17 @@ std::string Mismatch::text(const Shape& shape) const {
   return index.text() + numbers;
 }
 
-std::optional<Mismatch> compare(const Case& c, DType dtype, const std::byte* got, const RefTensor& expected) {
-  double scale = std::max(c.floor, smallest_normal(dtype));
-  for (const double ref : expected.data) {
-    if (std::isfinite(ref)) scale = std::max(scale, std::fabs(ref));
+double largest_finite(const RefTensor& tensor) {
+  double largest = 0;
+  for (const double value : tensor.data) {
+    if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
   }
+  return largest;
+}
+
+std::optional<Mismatch> compare(const Case& c, DType dtype, const std::byte* got, const RefTensor& expected,
+                                double before_act) {
+  const double scale = std::max({c.floor, smallest_normal(dtype), largest_finite(expected), before_act});
   const double relative = std::max(epsilon(dtype), epsilon(DType::f32) * std::sqrt(static_cast<double>(c.k)));
   const double bound = is_float(dtype) ? std::min(c.c, 4.0) * relative * scale : 0;
   std::optional<Mismatch> first;

@@ -1,0 +1,196 @@
+#include "runtime/ops_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <utility>
+
+#include "core/tensor.h"
+#include "ops/catalogue.h"
+#include "ops/cpu_blocks/ceilings.h"
+#include "runtime/ops_bench_cases.h"
+
+namespace chiaro {
+namespace {
+
+constexpr int64_t kPattern = 4099;  // a prime: no power-of-two period
+
+TensorDesc described(const BenchInput& in, DType activation) {
+  TensorDesc desc = dense(in.index ? DType::i32 : (in.activation ? activation : DType::f32), in.shape);
+  int64_t step = 1;
+  for (size_t i = in.order.size(); i-- > 0;) {
+    const auto d = static_cast<int>(in.order[i]);
+    desc.strides[d] = step;
+    step *= desc.shape[d];
+  }
+  return desc;
+}
+
+// Fills host bytes with values between -1 and 1 (zeros for indices), by repeating a short pattern.
+std::vector<std::byte> contents(const TensorDesc& desc) {
+  const auto unit = static_cast<size_t>(unit_bytes(desc.dtype));
+  std::vector<std::byte> bytes(static_cast<size_t>(desc.count()) * unit);
+  if (desc.dtype == DType::i32) return bytes;
+  const int64_t first = std::min(kPattern, desc.count());
+  for (int64_t i = 0; i < first; ++i) {
+    store_element(desc.dtype, bytes.data(), i, static_cast<double>((i * 2654435761) % 2001 - 1000) / 1000);
+  }
+  for (size_t at = static_cast<size_t>(first) * unit; at < bytes.size(); at += static_cast<size_t>(first) * unit) {
+    std::copy_n(bytes.begin(), std::min(static_cast<size_t>(first) * unit, bytes.size() - at),
+                bytes.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return bytes;
+}
+
+class Timing {
+ public:
+  Timing(Device& device, const BenchCase& c, const OpsBenchOptions& options)
+      : device_(device), case_(c), options_(options), op_(*find_op(c.op)) {
+    result_.op = c.op;
+  }
+
+  OpTiming run() {
+    if (auto status = measure(); !status.ok()) result_.error = status.error().what + ": " + status.error().why;
+    return std::move(result_);
+  }
+
+ private:
+  Status measure() {
+    AttrMap attrs = op_.default_attrs;
+    for (const auto& [name, value] : case_.attrs) {
+      for (auto& [known, slot] : attrs) {
+        if (known == name) slot = value;
+      }
+    }
+    std::vector<const TensorDesc*> pointers;
+    for (const BenchInput& in : case_.inputs) descs_.push_back(described(in, options_.dtype));
+    while (descs_.size() < op_.inputs.size() && !op_.variadic) descs_.emplace_back();
+    for (size_t i = 0; i < descs_.size(); ++i) pointers.push_back(i < case_.inputs.size() ? &descs_[i] : nullptr);
+    CHIARO_ASSIGN(out_, op_.infer(attrs, pointers));
+    describe(attrs);
+    const Cost cost = op_.cost(attrs, pointers, out_);
+    result_.bytes = cost.bytes;
+    result_.flops = cost.flops;
+    CHIARO_ASSIGN(const KernelPlan plan, first_plan(attrs));
+    result_.kernel = plan.kernel();
+    return time(plan);
+  }
+
+  void describe(const AttrMap& attrs) {
+    for (size_t i = 0; i < case_.inputs.size(); ++i) result_.what += (i == 0 ? "" : " ") + descs_[i].text();
+    for (const auto& [name, value] : attrs) {
+      const AttrValue* usual = find_attr(op_.default_attrs, name);
+      if (usual != nullptr && !(*usual == value)) result_.what += " " + name + "=" + attr_text(value);
+    }
+  }
+
+  Result<KernelPlan> first_plan(const AttrMap& attrs) {
+    std::vector<Operand> operands;
+    for (size_t i = 0; i < descs_.size(); ++i) operands.push_back({descs_[i], 64, i < case_.inputs.size()});
+    const Call call{&op_, &attrs, operands, {out_, 64, true}};
+    Error error{ErrorCode::unsupported, "not run", "no kernel on this device", "", ""};
+    for (const Kernel& kernel : device_.kernels(op_.name)) {
+      auto plan = kernel.plan(call, device_.traits());
+      if (plan.ok()) return plan;
+      error = std::move(plan).error();
+    }
+    return error;
+  }
+
+  Status time(const KernelPlan& plan) {
+    Launch launch;
+    launch.plan = &plan;
+    launch.op = op_.name;
+    std::vector<std::unique_ptr<Buffer>> buffers;
+    for (size_t i = 0; i < descs_.size(); ++i) {
+      if (i >= case_.inputs.size()) {
+        launch.inputs.push_back(nullptr);
+        continue;
+      }
+      const std::vector<std::byte> bytes = contents(descs_[i]);
+      CHIARO_ASSIGN(auto buffer, device_.allocate(static_cast<int64_t>(bytes.size()), "a benchmark's input"));
+      CHIARO_TRY(device_.upload(*buffer, 0, bytes));
+      launch.inputs.push_back(buffer->address());
+      buffers.push_back(std::move(buffer));
+    }
+    CHIARO_ASSIGN(auto output, device_.allocate(out_.dense_bytes(), "a benchmark's output"));
+    CHIARO_ASSIGN(auto scratch, device_.allocate(plan.scratch_bytes(), "a benchmark's scratch"));
+    launch.output = op_.kind == OpKind::inplace ? const_cast<std::byte*>(launch.inputs[0]) : output->address();
+    launch.scratch = scratch->address();
+    CHIARO_ASSIGN(auto segment, device_.compile({launch}));
+    return repeat(*segment);
+  }
+
+  Status repeat(CompiledSegment& segment) {
+    using Clock = std::chrono::steady_clock;
+    result_.seconds = std::numeric_limits<double>::infinity();
+    const auto begin = Clock::now();
+    for (int i = 0; i < 4 || std::chrono::duration<double>(Clock::now() - begin).count() < options_.seconds_per_case;
+         ++i) {
+      const auto start = Clock::now();
+      CHIARO_TRY(device_.submit(segment, nullptr, {}));
+      CHIARO_TRY(device_.wait());
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      if (i > 0) result_.seconds = std::min(result_.seconds, seconds);  // the first run touches fresh pages
+    }
+    return {};
+  }
+
+  Device& device_;
+  const BenchCase& case_;
+  const OpsBenchOptions& options_;
+  const OpDef& op_;
+  std::vector<TensorDesc> descs_;
+  TensorDesc out_;
+  OpTiming result_;
+};
+
+}  // namespace
+
+double OpsBench::roof_fraction(const OpTiming& t) const {
+  const double memory = copy_gbs > 0 ? t.bytes / (copy_gbs * 1e9) : 0;
+  const double arithmetic = peak_gflops > 0 ? t.flops / (peak_gflops * 1e9) : 0;
+  return t.seconds > 0 ? std::max(memory, arithmetic) / t.seconds : 0;
+}
+
+std::string OpsBench::text() const {
+  char line[400];
+  std::snprintf(line, sizeof line, "%d threads: copy %.1f GB/s, multiply-add peak %.0f GFLOP/s\n", threads, copy_gbs,
+                peak_gflops);
+  std::string s = line;
+  for (const OpTiming& t : timings) {
+    if (!t.error.empty()) {
+      s += t.op + " " + t.what + ": " + t.error + "\n";
+      continue;
+    }
+    std::snprintf(line, sizeof line, "%-18s %9.3f ms %7.1f GB/s %8.1f GFLOP/s %4.0f %% of roof  %s\n", t.op.c_str(),
+                  t.seconds * 1e3, t.bytes / t.seconds / 1e9, t.flops / t.seconds / 1e9, 100 * roof_fraction(t),
+                  t.what.c_str());
+    s += line;
+  }
+  return s;
+}
+
+Result<OpsBench> bench_ops(Engine& engine, std::string_view device, const OpsBenchOptions& options) {
+  Device* target = engine.device(device);
+  if (target == nullptr) {
+    return Error{ErrorCode::usage, "there is no device \"" + std::string(device) + "\"", "", "", ""};
+  }
+  for (const std::string& name : options.ops) {
+    if (find_op(name) == nullptr) return Error{ErrorCode::usage, "there is no op \"" + name + "\"", "", "", ""};
+  }
+  OpsBench bench;
+  bench.threads = engine.pool().threads();
+  bench.copy_gbs = measure_copy_bandwidth_gbs(engine.pool());
+  bench.peak_gflops = measure_fma_peak_gflops(engine.pool());
+  for (const BenchCase& c : bench_cases()) {
+    const bool named = std::find(options.ops.begin(), options.ops.end(), c.op) != options.ops.end();
+    if ((options.ops.empty() || named) && find_op(c.op) != nullptr) {
+      bench.timings.push_back(Timing(*target, c, options).run());
+    }
+  }
+  return bench;
+}
+
+}  // namespace chiaro
