@@ -38,7 +38,6 @@ def main():
         z = tiny.latents([p["prompt"] for p in part], pipeline.noise([p["seed"] for p in part]), steps, guidance)[:, -1]
         images.append(tiny.decode(z).permute(0, 2, 3, 1).numpy())
     images = np.concatenate(images)
-    np.save("/tmp/composition_images.npy", (images * 255).round().astype(np.uint8))
     measure(spec, images, load_file(GOLDEN / "sprites.safetensors")["sprites"])
 
 
