@@ -81,17 +81,20 @@ struct OpTime {
   double seconds = 0;
 };
 
-struct Callbacks {
-  std::function<void(const Progress&)> on_progress;  // on the calling thread
-  std::function<void(const LatentView&)> on_latent;  // after every step (step 0: the start)
-  std::function<void(const OpTime&)> on_op;          // a profile: every kernel launch
-  const std::atomic<bool>* cancel = nullptr;         // true: stop within a kernel, error "cancelled"
-};
-
 struct Picture {
   int width = 0, height = 0;
   uint64_t seed = 0;
   std::vector<uint8_t> rgb;  // width * height * 3, row by row
+};
+
+struct Callbacks {
+  std::function<void(const Progress&)> on_progress;  // on the calling thread
+  std::function<void(const LatentView&)> on_latent;  // after every step (step 0: the start)
+  std::function<void(const OpTime&)> on_op;          // a profile: every kernel launch
+  // As soon as picture `index` is finished, on the calling thread; an error ends the run with it. What was handed out
+  // here is not lost by a later error or cancel.
+  std::function<Status(const Picture&, int index, const GenerateRequest& used)> on_picture;
+  const std::atomic<bool>* cancel = nullptr;         // true: stop within a kernel, error "cancelled"
 };
 
 struct StageTime {

@@ -194,6 +194,7 @@ class SessionImpl final : public Session {
                       return decode_picture(*assembly_, *runner_, resolved, own, dtype, run.options());
                     }));
       picture.seed = resolved.request.seed + static_cast<uint64_t>(first + i);
+      if (run.callbacks().on_picture) CHIARO_TRY(run.callbacks().on_picture(picture, first + i, resolved.request));
       result.pictures.push_back(std::move(picture));
       run.report(i + 1, pictures);
     }

@@ -1,0 +1,100 @@
+#include "pipeline/image/metadata.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace chiaro {
+namespace {
+
+using nlohmann::json;
+
+// The name without folders, as webui prints models.
+std::string model_stem(const std::string& model) {
+  const std::filesystem::path path = std::filesystem::u8path(model);
+  std::string stem = path.stem().string();
+  if (stem.empty()) stem = path.parent_path().stem().string();
+  return stem;
+}
+
+std::string parameters_text(const GenerateRequest& r, const std::string& model, const Picture& picture) {
+  std::string text = r.prompt;
+  if (!r.negative_prompt.empty()) text += "\nNegative prompt: " + r.negative_prompt;
+  text += fmt::format(
+      "\nSteps: {}, Sampler: {}, Schedule type: {}, CFG scale: {}, Seed: {}, Size: {}x{}, Model: {}, "
+      "RNG: {}",
+      r.steps, r.sampling_method, r.schedule, r.cfg_scale, picture.seed, picture.width, picture.height,
+      model_stem(model), r.rng);
+  if (r.clip_skip > 1) text += fmt::format(", Clip skip: {}", r.clip_skip);
+  return text + fmt::format(", Version: chiaro {}", version());
+}
+
+std::string request_json(const GenerateRequest& r, const std::string& model, const Picture& picture) {
+  const json out{{"version", std::string(version())},
+                 {"model", model},
+                 {"prompt", r.prompt},
+                 {"negative_prompt", r.negative_prompt},
+                 {"width", picture.width},
+                 {"height", picture.height},
+                 {"steps", r.steps},
+                 {"cfg_scale", r.cfg_scale},
+                 {"seed", picture.seed},
+                 {"sampling_method", r.sampling_method},
+                 {"schedule", r.schedule},
+                 {"rng", r.rng},
+                 {"eta", r.eta},
+                 {"clip_skip", r.clip_skip}};
+  return out.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// Reads one field of the right kind; leaves it alone where it is missing.
+template <class T>
+bool take(const json& from, const char* key, T& field) {
+  const auto found = from.find(key);
+  if (found == from.end()) return true;
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (!found->is_string()) return false;
+  } else if constexpr (std::is_same_v<T, double>) {
+    if (!found->is_number()) return false;
+  } else if constexpr (std::is_same_v<T, uint64_t>) {
+    if (!found->is_number_unsigned()) return false;
+  } else {
+    if (!found->is_number_integer()) return false;
+    const auto wide = found->template get<int64_t>();
+    if (wide < std::numeric_limits<T>::min() || wide > std::numeric_limits<T>::max()) return false;
+  }
+  field = found->template get<T>();
+  return true;
+}
+
+}  // namespace
+
+PngText picture_text(const GenerateRequest& used, const std::string& model, const Picture& picture) {
+  return {{std::string(kParametersKeyword), parameters_text(used, model, picture)},
+          {std::string(kRequestKeyword), request_json(used, model, picture)}};
+}
+
+Result<StoredRequest> stored_request(const PngText& text, std::string_view where) {
+  const auto chunk = std::find_if(text.begin(), text.end(), [](const auto& t) { return t.first == kRequestKeyword; });
+  if (chunk == text.end()) {
+    return Error{ErrorCode::bad_file, "\"" + std::string(where) + "\" does not say how it was made",
+                 "it has no \"chiaro\" chunk", "only pictures written by Chiaro can be repeated", std::string(where)};
+  }
+  const json parsed = json::parse(chunk->second, nullptr, false);
+  StoredRequest out;
+  GenerateRequest& r = out.request;
+  const bool good = parsed.is_object() && take(parsed, "version", out.version) && take(parsed, "model", out.model) &&
+                    take(parsed, "prompt", r.prompt) && take(parsed, "negative_prompt", r.negative_prompt) &&
+                    take(parsed, "width", r.width) && take(parsed, "height", r.height) &&
+                    take(parsed, "steps", r.steps) && take(parsed, "cfg_scale", r.cfg_scale) &&
+                    take(parsed, "seed", r.seed) && take(parsed, "sampling_method", r.sampling_method) &&
+                    take(parsed, "schedule", r.schedule) && take(parsed, "rng", r.rng) && take(parsed, "eta", r.eta) &&
+                    take(parsed, "clip_skip", r.clip_skip);
+  if (good) return out;
+  return Error{ErrorCode::bad_file, "\"" + std::string(where) + "\" has a damaged \"chiaro\" chunk", "", "",
+               std::string(where)};
+}
+
+}  // namespace chiaro
