@@ -20,10 +20,11 @@
 namespace chiaro {
 
 struct ConformanceOptions {
-  std::vector<std::string> ops;    // empty: the whole catalogue
-  std::vector<Engine*> same_bits;  // engines (other thread counts) whose device of the same name must agree bitwise
-  bool planner = true;             // also run through make_plan and an Executor
-  std::function<bool(const std::string& variant)> only;  // null: all; else those for which it returns true
+  std::vector<std::string> ops = {};  // empty: the whole catalogue
+  std::vector<Engine*> same_bits =
+      {};               // engines (other thread counts) whose device of the same name must agree bitwise
+  bool planner = true;  // also run through make_plan and an Executor
+  std::function<bool(const std::string& variant)> only = nullptr;  // null: all; else those for which it returns true
 };
 
 struct OpConformance {

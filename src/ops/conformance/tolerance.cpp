@@ -34,7 +34,8 @@ std::string Mismatch::text(const Shape& shape) const {
     rest /= shape[d];
   }
   char numbers[160];
-  std::snprintf(numbers, sizeof numbers, " is %.9g, expected %.9g within %.3g (%lld of %lld elements are off)", got,
+  const double shown = std::isnan(got) ? std::fabs(got) : got;  // poison is a negative NaN
+  std::snprintf(numbers, sizeof numbers, " is %.9g, expected %.9g within %.3g (%lld of %lld elements are off)", shown,
                 expected, bound, static_cast<long long>(count), static_cast<long long>(element_count(shape)));
   return index.text() + numbers;
 }
