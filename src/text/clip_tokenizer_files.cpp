@@ -8,6 +8,7 @@
 
 #include "core/mapped_file.h"
 #include "core/sha256.h"
+#include "core/utf8_path.h"
 #include "text/clip_tokenizer.h"
 #include "text/unicode.h"
 
@@ -52,7 +53,7 @@ Status read_config(const std::filesystem::path& path, ClipTokenizerOptions& opti
   std::error_code missing;
   if (!std::filesystem::exists(path, missing)) return {};
   CHIARO_ASSIGN(const auto file, MappedFile::open(path));
-  const std::string name = path.string();
+  const std::string name = path_to_utf8(path);
   const std::string_view text = text_of(*file);
   if (text.size() > kMaxConfigBytes) {
     return config_error(name, fmt::format("{} bytes; at most {} are read", text.size(), kMaxConfigBytes));
@@ -85,7 +86,8 @@ Result<ClipTokenizer> ClipTokenizer::load_files(const std::filesystem::path& voc
                                                 const ClipTokenizerOptions& options) {
   CHIARO_ASSIGN(const auto vocab, MappedFile::open(vocab_json));
   CHIARO_ASSIGN(const auto merges, MappedFile::open(merges_txt));
-  return from_memory({vocab_json.string(), text_of(*vocab)}, {merges_txt.string(), text_of(*merges)}, options);
+  return from_memory({path_to_utf8(vocab_json), text_of(*vocab)}, {path_to_utf8(merges_txt), text_of(*merges)},
+                     options);
 }
 
 Result<ClipTokenizer> ClipTokenizer::from_memory(const NamedText& vocab_json, const NamedText& merges_txt,
@@ -113,7 +115,7 @@ Result<ClipTokenizer> ClipTokenizer::from_merges(const NamedText& merges_txt, st
 Result<ClipTokenizer> ClipTokenizer::load_merges_file(const std::filesystem::path& merges_txt,
                                                       std::string_view expected, const ClipTokenizerOptions& options) {
   CHIARO_ASSIGN(const auto merges, MappedFile::open(merges_txt));
-  return from_merges({merges_txt.string(), text_of(*merges)}, expected, options);
+  return from_merges({path_to_utf8(merges_txt), text_of(*merges)}, expected, options);
 }
 
 }  // namespace chiaro
