@@ -15,11 +15,11 @@
 namespace chiaro {
 
 struct EngineOptions {
-  int threads = 0;                                 // 0: one per available core
-  std::shared_ptr<Allocator> allocator;            // null: the system's
-  std::shared_ptr<Log> log;                        // null: silent
-  std::vector<std::string> disabled_ops;           // "OP" or "OP@DEVICE"
-  std::shared_ptr<const KernelTable> cpu_kernels;  // null: the generated table (tests alter it)
+  int threads = 0;                                      // 0: one per available core
+  std::shared_ptr<Allocator> allocator = {};            // null: the system's
+  std::shared_ptr<Log> log = {};                        // null: silent
+  std::vector<std::string> disabled_ops = {};           // "OP" or "OP@DEVICE"
+  std::shared_ptr<const KernelTable> cpu_kernels = {};  // null: the generated table (tests alter it)
 };
 
 class Engine {

@@ -1,0 +1,190 @@
+// Whole sampling loops against diffusers and against k-diffusion's formulas (tests/golden/schedulers), with the toy
+// network of its README, through the very graph that the pipeline runs.
+#include "diffusion/sampler.h"
+
+#include <fmt/format.h>
+
+#include "golden_file.h"
+#include "runtime/executor.h"
+
+namespace chiaro {
+namespace {
+
+using testing::golden;
+using testing::open_golden;
+using testing::relative_error;
+
+constexpr size_t kValues = 2 * 4 * 4 * 4;
+const Shape kShape{2, 4, 4, 4};
+
+// out[i] = 0.3 x[i] + 0.1 sin(t / 100 + 0.01 i)
+std::vector<float> toy_network(std::span<const float> x, double t) {
+  std::vector<float> out(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    out[i] = static_cast<float>(0.3 * double{x[i]} + 0.1 * std::sin(t / 100 + 0.01 * static_cast<double>(i)));
+  }
+  return out;
+}
+
+// One step of the graph that every sampler shares.
+class StepRunner {
+ public:
+  StepRunner() : engine_(Engine::create({.threads = 1}).value()) {
+    GraphBuilder g;
+    const Value x = g.input("x", dense(DType::f32, kShape));
+    const Value out = g.input("out", dense(DType::f32, kShape));
+    const Value previous = g.input("previous", dense(DType::f32, kShape));
+    const Value noise = g.input("noise", dense(DType::f32, kShape));
+    const Value scalars = g.input("scalars", dense(DType::f32, {kStepScalars}));
+    const StepValues step = sampler_step(g, x, out, previous, noise, scalars);
+    g.output("x", step.x);
+    g.output("denoised", step.denoised);
+    const Graph graph = g.finish().value();
+    executor_ = Executor::create(*engine_, make_plan(graph, engine_->devices()).value()).value();
+  }
+  // Advances `x`; `denoised` is read as the step before's and replaced.
+  void run(const SamplerStep& step, std::vector<float>& x, std::span<const float> out, std::vector<float>& denoised,
+           std::span<const float> noise) {
+    const std::vector<float> scalars = step_scalars(step);
+    std::vector<float> next(x.size()), guess(x.size());
+    const Binding inputs[] = {bind_port("x", std::span<const float>(x)), bind_port("out", out),
+                              bind_port("previous", std::span<const float>(denoised)), bind_port("noise", noise),
+                              bind_port("scalars", std::span<const float>(scalars))};
+    const Binding outputs[] = {bind_port("x", std::span(next)), bind_port("denoised", std::span(guess))};
+    const Status status = executor_->run(inputs, outputs);
+    ASSERT_TRUE(status.ok()) << status.error().format();
+    x = next;
+    denoised = guess;
+  }
+
+ private:
+  std::shared_ptr<Engine> engine_;
+  std::unique_ptr<Executor> executor_;
+};
+
+struct Loop {
+  std::string sampler, file, name;  // name: "<prediction>.<schedule>" or "euler.<prediction>.<schedule>"
+  Prediction prediction = Prediction::epsilon;
+  ScheduleKind schedule = ScheduleKind::discrete;
+  Spacing spacing = Spacing::leading;
+  int steps_offset = 1;
+  double within = 2e-5;
+  bool final_alpha_one = false;
+};
+
+void check_loop(const Loop& loop, int steps) {
+  NoiseConfig config;
+  config.prediction = loop.prediction;
+  config.spacing = loop.spacing;
+  config.steps_offset = loop.steps_offset;
+  config.final_alpha_one = loop.final_alpha_one;
+  const NoiseSchedule noise = NoiseSchedule::make(config).value();
+  const SamplerRun run =
+      find_sampler(loop.sampler)->plan(noise, {.schedule = loop.schedule, .steps = steps, .eta = 1}).value();
+  const auto inputs = open_golden("schedulers/inputs.safetensors");
+  const auto file = open_golden("schedulers/" + loop.file);
+  const auto trail = golden(file, fmt::format("{}.{}.trail", loop.name, steps));
+  ASSERT_EQ(trail.size(), kValues * static_cast<size_t>(steps + 1));
+  const auto noises = golden(inputs, "noises");
+
+  StepRunner runner;
+  std::vector<float> x = golden(inputs, "start");
+  for (float& v : x) v *= static_cast<float>(run.initial_scale);
+  std::vector<float> denoised(kValues, 0.0F);
+  for (int i = 0; i < steps; ++i) {
+    const SamplerStep& step = run.steps[static_cast<size_t>(i)];
+    std::vector<float> scaled = x;
+    for (float& v : scaled) v *= static_cast<float>(step.input_scale);
+    const auto out = toy_network(scaled, static_cast<float>(step.timestep));
+    runner.run(step, x, out, denoised, std::span(noises).subspan(static_cast<size_t>(i) * kValues, kValues));
+    const auto want = std::span(trail).subspan(static_cast<size_t>(i + 1) * kValues, kValues);
+    EXPECT_LE(relative_error(x, want), loop.within)
+        << loop.sampler << " " << loop.name << " step " << i << "/" << steps;
+  }
+}
+
+std::string prediction_text(Prediction p) {
+  return p == Prediction::v ? "v_prediction" : "epsilon";
+}
+
+TEST(Samplers, DdimMatchesDiffusers) {
+  const std::pair<Spacing, std::string> spacings[] = {
+      {Spacing::leading, "leading"}, {Spacing::linspace, "linspace"}, {Spacing::trailing, "trailing"}};
+  for (const Prediction p : {Prediction::epsilon, Prediction::v}) {
+    for (const auto& [spacing, name] : spacings) {
+      Loop loop{"ddim", "ddim.safetensors", prediction_text(p) + "." + name, p, ScheduleKind::discrete, spacing};
+      loop.steps_offset = spacing == Spacing::leading ? 1 : 0;
+      for (const int steps : {1, 2, 5, 20}) check_loop(loop, steps);
+    }
+    Loop one{"ddim", "ddim.safetensors", prediction_text(p) + ".leading_one", p};
+    one.final_alpha_one = true;
+    for (const int steps : {1, 2, 5, 20}) check_loop(one, steps);
+  }
+}
+
+TEST(Samplers, EulerMatchesDiffusers) {
+  for (const Prediction p : {Prediction::epsilon, Prediction::v}) {
+    for (const int steps : {2, 5, 20}) {  // one step: diffusers starts at t = 0, which denoises nothing
+      check_loop({"euler", "euler.safetensors", prediction_text(p) + ".linspace", p}, steps);
+      check_loop({"euler_a", "euler_a.safetensors", prediction_text(p) + ".linspace", p}, steps);
+      check_loop({"euler", "euler.safetensors", prediction_text(p) + ".karras", p, ScheduleKind::karras}, steps);
+    }
+  }
+}
+
+// k-diffusion interpolates sigma in its logarithm, diffusers (and we) linearly: 1e-5 of sigma between table entries.
+TEST(Samplers, SigmaSamplersMatchKDiffusion) {
+  for (const std::string sampler : {"euler", "euler_a", "dpm++2m"}) {
+    for (const Prediction p : {Prediction::epsilon, Prediction::v}) {
+      for (const ScheduleKind schedule : {ScheduleKind::discrete, ScheduleKind::karras}) {
+        const bool karras = schedule == ScheduleKind::karras;
+        const std::string name = (sampler == "dpm++2m" ? "dpmpp_2m" : sampler) + "." + prediction_text(p) +
+                                 (karras ? ".karras" : ".discrete");
+        Loop loop{sampler, "kdiffusion.safetensors", name, p, schedule};
+        loop.within = karras ? 2e-5 : 1e-4;
+        for (const int steps : {1, 2, 5, 20}) check_loop(loop, steps);
+      }
+    }
+  }
+}
+
+TEST(Schedule, SigmasAndTimestepsMatchDiffusers) {
+  const NoiseSchedule noise = NoiseSchedule::make({}).value();
+  const auto file = open_golden("schedulers/euler.safetensors");
+  for (const int steps : {2, 5, 20}) {
+    for (const auto& [kind, name] : {std::pair{ScheduleKind::discrete, "linspace"}, {ScheduleKind::karras, "karras"}}) {
+      const auto sigmas = noise.sigmas(kind, steps).value();
+      const auto want = golden(file, fmt::format("epsilon.{}.{}.sigmas", name, steps));
+      const auto times = golden(file, fmt::format("epsilon.{}.{}.timesteps", name, steps));
+      ASSERT_EQ(sigmas.size(), want.size());
+      for (size_t i = 0; i < sigmas.size(); ++i) EXPECT_NEAR(sigmas[i], want[i], 1e-5 * (1 + want[i])) << name << i;
+      for (size_t i = 0; i < times.size(); ++i) {
+        EXPECT_NEAR(noise.step_time(kind, steps, i, sigmas[i]), times[i], 2e-2) << name << i;
+      }
+    }
+  }
+}
+
+TEST(Schedule, RefusesWhatItCannotDo) {
+  const NoiseSchedule noise = NoiseSchedule::make({}).value();
+  for (const int steps : {0, -1, 1001}) {
+    EXPECT_EQ(noise.timesteps(steps).error().code, ErrorCode::usage);
+    EXPECT_EQ(noise.sigmas(ScheduleKind::karras, steps).error().code, ErrorCode::usage);
+  }
+  NoiseConfig bad;
+  bad.beta_end = 1.5;
+  EXPECT_EQ(NoiseSchedule::make(bad).error().code, ErrorCode::usage);
+  bad = {};
+  bad.beta_start = std::nan("");
+  EXPECT_EQ(NoiseSchedule::make(bad).error().code, ErrorCode::usage);
+}
+
+TEST(Schedule, TimestepInvertsSigma) {
+  const NoiseSchedule noise = NoiseSchedule::make({}).value();
+  for (int t = 0; t < 1000; t += 37) EXPECT_NEAR(noise.timestep(noise.sigma(t)), t, 1e-6);
+  EXPECT_EQ(noise.timestep(0.0), 0.0);
+  EXPECT_EQ(noise.timestep(1e9), 999.0);
+}
+
+}  // namespace
+}  // namespace chiaro
