@@ -15,8 +15,8 @@ namespace chiaro::models {
 
 // No dimension of a known model comes near; beyond it a config is broken or hostile.
 inline constexpr int64_t kMaxConfigInt = 1 << 20;
-inline constexpr int64_t kMaxLevels = 8;      // of a UNet or an autoencoder
-inline constexpr int64_t kMaxRepeats = 1024;  // layers in a row
+inline constexpr int64_t kMaxLevels = 8;     // of a UNet or an autoencoder
+inline constexpr int64_t kMaxRepeats = 256;  // layers in a row
 
 class ConfigReader {
  public:

@@ -64,6 +64,12 @@ TEST_P(ClipGolden, PooledRowBesideASkippedLayer) {
   EXPECT_LT(relative_error(out.at("pooled"), golden_.floats("pooled")), kGoldenTolerance);
 }
 
+TEST_P(ClipGolden, HalfPrecisionIsNear) {
+  const double error = relative_error(run({.dtype = DType::f16}).at("states"), golden_.floats("last_hidden_state"));
+  EXPECT_LT(error, 5e-3);
+  EXPECT_GT(error, 1e-5);
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, ClipGolden, ::testing::Values("quick_gelu", "gelu"));
 
 TEST(Clip, RefusesWhatHasNoPositionOrNoLayer) {

@@ -103,6 +103,17 @@ TEST(UnetBits, ReusingMemoryChangesNothing) {
   EXPECT_EQ(c.run().at("out"), c.run(apart).at("out"));
 }
 
+// Half precision is for GPUs, but the graph is the same: storage rounds, sums do not.
+TEST(Unet, HalfPrecisionIsNear) {
+  for (const auto& [dtype, limit] : {std::pair{DType::f16, 5e-3}, std::pair{DType::bf16, 5e-2}}) {
+    UnetCase c("tiny");
+    c.request.dtype = dtype;
+    const double error = relative_error(c.run().at("out"), c.golden.floats("output"));
+    EXPECT_LT(error, limit) << dtype_name(dtype);
+    EXPECT_GT(error, 1e-5) << dtype_name(dtype) << " was not computed in it";
+  }
+}
+
 TEST(Unet, LabelsOfNodesAreNamesOfWeights) {
   UnetCase c("tiny");
   const auto graph = build_unet(c.config, c.golden.weights, c.request);

@@ -59,6 +59,17 @@ TEST_P(VaeGolden, Decoded) {
   EXPECT_LT(relative_error(out.at("image"), golden_.floats("decoded")), kGoldenTolerance);
 }
 
+TEST_P(VaeGolden, DecodedInHalfPrecisionIsNear) {
+  ASSERT_TRUE(config_.ok());
+  VaeRequest half = request("latent");
+  half.dtype = DType::f16;
+  const auto out =
+      run_graph(build_vae_decoder(*config_, golden_.weights, half), {{"latents", golden_.floats("latent")}});
+  const double error = relative_error(out.at("image"), golden_.floats("decoded"));
+  EXPECT_LT(error, 5e-3);
+  EXPECT_GT(error, 1e-5);
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, VaeGolden, ::testing::Values("groups32", "groups16", "tiny"));
 
 TEST(Vae, PicturesOfABatchAndThreadsDoNotChangeABit) {

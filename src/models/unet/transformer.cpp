@@ -44,7 +44,7 @@ Value spatial_transformer(const nn::Path& at, const UnetLevel& level, int64_t no
   Value h = nn::to_tokens(g, nn::group_norm(layer["norm"], norm_groups, kNormEps, x));
   // Channels last, a 1x1 convolution and a linear layer are one thing.
   h = nn::linear(layer["proj_in"], {.out = level.channels}, h);
-  for (int64_t i = 0; i < level.depth; ++i) {
+  for (int64_t i = 0; i < level.depth && !g.failed(); ++i) {
     h = transformer_block(layer["transformer_blocks"][i], level.heads, h, context);
   }
   h = nn::linear(layer["proj_out"], {.out = level.channels}, h);
