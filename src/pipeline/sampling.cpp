@@ -61,6 +61,7 @@ Result<std::vector<float>> sample_latents(const Assembly& a, StageRunner& runner
             std::vector<float>(shape.fresh_noise ? all : 0)};
   BatchNoise noise(request, first, pictures, one);
   noise.fill(s.x);
+  if (hooks.initial_noise) hooks.initial_noise(s.x);
   for (float& v : s.x) v *= static_cast<float>(request.run.initial_scale);
   const auto view = [&](int step) {
     if (!hooks.on_latent) return;

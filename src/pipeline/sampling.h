@@ -11,8 +11,9 @@
 namespace chiaro {
 
 struct SamplingHooks {
-  std::function<void(int step, int steps)> on_step;  // after each
-  std::function<void(const LatentView&)> on_latent;  // after each, and before the first with step 0
+  std::function<void(std::span<float>)> initial_noise;  // instead of the seeds' own, for tests: [N,C,h,w] normals
+  std::function<void(int step, int steps)> on_step;     // after each
+  std::function<void(const LatentView&)> on_latent;     // after each, and before the first with step 0
 };
 
 // Latents [N,C,h,w] of pictures `first` .. `first + pictures - 1`. The noise of picture i comes from seed + i alone.
