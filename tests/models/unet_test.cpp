@@ -127,6 +127,23 @@ TEST(Unet, LabelsOfNodesAreNamesOfWeights) {
   EXPECT_TRUE(found);
 }
 
+// At these widths an epsilon is far below f32's rounding, so the numbers above cannot tell 1e-6 from 1e-5.
+TEST(Unet, EpsilonsOfTheNorms) {
+  UnetCase c("tiny");
+  const auto graph = build_unet(c.config, c.golden.weights, c.request);
+  ASSERT_TRUE(graph.ok());
+  int of_transformers = 0, others = 0;
+  for (const Node& node : graph->nodes()) {
+    const AttrValue* eps = find_attr(node.attrs, "eps");
+    if (eps == nullptr) continue;
+    const bool transformer = node.op->name == "group_norm" && node.label.find(".attentions.") != std::string::npos;
+    EXPECT_EQ(std::get<double>(*eps), transformer ? 1e-6 : 1e-5) << node.label;
+    ++(transformer ? of_transformers : others);
+  }
+  EXPECT_EQ(of_transformers, 7);  // 1 + 1 down, 1 mid, 2 + 2 up
+  EXPECT_GT(others, 30);
+}
+
 TEST(Unet, RefusesSizesThatCannotBe) {
   UnetCase c("tiny");
   c.request.height = 0;
