@@ -13,6 +13,12 @@ Status check_workers(std::string_view kernel, const ThreadPool& pool, int planne
                "the pool has " + std::to_string(pool.threads()), "plan with the traits of this device", ""};
 }
 
+bool rows_direct(const RowLayout& in, int64_t in_alignment, const RowLayout& out, int64_t out_alignment,
+                 Activation act) {
+  return in.dense_rows() && out.dense_rows() && in.dtype == out.dtype && in_alignment % in.unit == 0 &&
+         out_alignment % out.unit == 0 && (act_in_registers(act) || in.dtype == DType::f32);
+}
+
 Result<NormRows> plan_norm_rows(std::string_view kernel, std::span<const Operand> inputs, const Operand& output,
                                 Activation act, const DeviceTraits& traits) {
   CHIARO_TRY(check_activation(kernel, inputs[0].desc));
@@ -29,6 +35,7 @@ Result<NormRows> plan_norm_rows(std::string_view kernel, std::span<const Operand
     (i == 1 ? rows.weight : rows.bias) = inputs[i].desc;
   }
   rows.act = act;
+  rows.direct = rows_direct(rows.in, inputs[0].alignment, rows.out, output.alignment, act);
   rows.workers = traits.threads;
   return rows;
 }

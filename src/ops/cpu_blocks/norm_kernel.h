@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ops/cpu_blocks/norm_layout.h"
+#include "ops/cpu_blocks/norm_rows.h"
 #include "ops/cpu_kernel.h"
 
 namespace chiaro {
@@ -17,6 +18,7 @@ struct NormRows {
   RowLayout in, out;
   TensorDesc weight, bias;
   Activation act = Activation::none;
+  bool direct = false;  // rows are read and written where they lie, else as f32 in a buffer
   int workers = 1;
 
   int64_t worker_floats() const { return 2 * buffer_floats(in.length); }  // x, y
@@ -27,27 +29,41 @@ struct NormRows {
 // inputs: x [...,C], weight? [C], bias? [C].
 Result<NormRows> plan_norm_rows(std::string_view kernel, std::span<const Operand> inputs, const Operand& output,
                                 Activation act, const DeviceTraits& traits);
+// Whether rows of `in` can be read and rows of `out` written in place by the row primitives.
+bool rows_direct(const RowLayout& in, int64_t in_alignment, const RowLayout& out, int64_t out_alignment,
+                 Activation act);
 
-// f(x, n, weight, bias, y) for every row, 16384 elements or one row to a chunk.
+// f(dtype, x, n, affine, y) normalises one row; affine holds weight, bias and activation. 16384 elements or one row to
+// a chunk.
 template <class F>
 Status run_norm_rows(const NormRows& plan, CpuRun& run, F f) {
   CHIARO_TRY(check_workers("the norm", *run.pool, plan.workers));
   if (plan.in.rows == 0 || plan.in.length == 0) return {};
   auto* scratch = reinterpret_cast<float*>(run.scratch);
   const int64_t width = buffer_floats(plan.in.length);
-  const float* weight = f32_parameter(plan.weight, run.inputs[1], scratch);
-  const float* bias = run.inputs.size() > 2 ? f32_parameter(plan.bias, run.inputs[2], scratch + width) : nullptr;
+  RowAffine affine;
+  affine.weight = f32_parameter(plan.weight, run.inputs[1], scratch);
+  if (run.inputs.size() > 2) affine.bias = f32_parameter(plan.bias, run.inputs[2], scratch + width);
+  const bool fused = act_in_registers(plan.act);
+  if (fused) affine.act = plan.act;
   scratch += 2 * width;
+  const auto n = static_cast<size_t>(plan.in.length);
   const int64_t step = rows_per_chunk(plan.in.length, 16384, 4096);
   run.parallel_for((plan.in.rows + step - 1) / step, [&](int64_t chunk, int worker) {
-    float* buffer = scratch + worker * plan.worker_floats();
+    float* x = scratch + worker * plan.worker_floats();
+    float* y = x + width;
     const int64_t end = std::min(plan.in.rows, (chunk + 1) * step);
     for (int64_t r = chunk * step; r < end; ++r) {
-      const float* x = f32_row(plan.in, run.inputs[0] + plan.in.row_bytes(r), buffer);
+      const std::byte* source = run.inputs[0] + plan.in.row_bytes(r);
       std::byte* target = run.output + plan.out.row_bytes(r);
-      float* y = f32_target(plan.out, target, buffer + width);
-      f(x, static_cast<size_t>(plan.in.length), weight, bias, y);
-      finish_row(plan.out, plan.act, y, target);
+      if (plan.direct) {
+        f(plan.in.dtype, source, n, affine, target);
+        if (!fused) finish_row(plan.out, plan.act, reinterpret_cast<float*>(target), target);
+      } else {
+        decode_row(plan.in.dtype, source, plan.in.stride, n, x);
+        f(DType::f32, x, n, affine, y);
+        finish_row(plan.out, fused ? Activation::none : plan.act, y, target);
+      }
     }
   });
   return {};

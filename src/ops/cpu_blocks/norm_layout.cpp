@@ -5,6 +5,7 @@ namespace chiaro {
 RowLayout rows_along(const TensorDesc& desc, int axis) {
   RowLayout layout;
   layout.dtype = desc.dtype;
+  layout.unit = unit_bytes(desc.dtype);
   for (int d = 0; d < desc.rank(); ++d) {
     const int64_t extent = desc.shape[d], stride = desc.strides[d];
     if (d == axis) {

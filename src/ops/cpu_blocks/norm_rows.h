@@ -1,10 +1,15 @@
 // Row and column primitives of the norms, softmax, sums and rotary embedding: one call per row or block, dispatched to
 // the best instruction set at run time. All arithmetic is f32; sums run in a fixed order that depends on n alone.
-// Pointers are to dense f32 unless a pitch (elements between rows) is given. `y` may equal `x`. Any thread.
+//
+// A row is n dense elements of f32, f16 or bf16, aligned to its element; a pitch counts elements between rows. The
+// result may lie over the input. Any thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "core/dtype.h"
+#include "ops/activation.h"
 
 namespace chiaro {
 
@@ -14,22 +19,37 @@ struct RowMoments {
   float center = 0, rest = 0;
   double variance = 0;
 };
-RowMoments row_moments(const float* x, size_t n);
+RowMoments row_moments(DType dtype, const void* x, size_t n);
+double row_square_sum(DType dtype, const void* x, size_t n);
 double row_sum(const float* x, size_t n);
-double row_square_sum(const float* x, size_t n);
 
-// y = (x - center - rest) * inverse * weight + bias; weight and bias may be null.
-void normalise_row(const float* x, size_t n, const RowMoments& moments, float inverse, const float* weight,
-                   const float* bias, float* y);
-// y[c] = (x[c] - center[c]) * scale[c] + shift[c].
-void affine_row(const float* x, size_t n, const float* center, const float* scale, const float* shift, float* y);
+// y = act((x - center - rest) * inverse * weight + bias); weight and bias may be null. y has x's dtype.
+struct RowAffine {
+  RowMoments moments;
+  float inverse = 1;
+  const float *weight = nullptr, *bias = nullptr;
+  Activation act = Activation::none;
+};
+void normalise_row(DType dtype, const void* x, size_t n, const RowAffine& affine, void* y);
 // y = exp(x - max) / sum; zeros where every x is -inf.
 void softmax_row(const float* x, size_t n, float* y);
 
-// x: [rows, n] with `pitch`. sums[c] = sum over rows of x[r,c].
-void column_sums(const float* x, size_t rows, size_t pitch, size_t n, float* sums);
+// A block of rows [rows, n].
+struct RowBlock {
+  DType dtype = DType::f32;
+  const void* data = nullptr;
+  size_t rows = 0, pitch = 0, n = 0;
+};
+// sums[c] = sum over rows of x[r,c].
+void column_sums(const RowBlock& x, float* sums);
 // s1[c], s2[c] = sums over rows of d and d*d, d = x[r,c] - center[c].
-void column_moments(const float* x, size_t rows, size_t pitch, size_t n, const float* center, float* s1, float* s2);
+void column_moments(const RowBlock& x, const float* center, float* s1, float* s2);
+// y[r,c] = act((x[r,c] - center[c]) * scale[c] + shift[c]). y has x's dtype.
+struct ColumnAffine {
+  const float *center = nullptr, *scale = nullptr, *shift = nullptr;
+  Activation act = Activation::none;
+};
+void affine_rows(const RowBlock& x, const ColumnAffine& affine, void* y, size_t y_pitch);
 
 // Vectors of the rotary functions are padded: arrays hold this many floats for `half` pairs.
 size_t rotary_padded(size_t half);

@@ -19,7 +19,7 @@ int64_t element_offset(const Shape& shape, const Strides& strides, int64_t index
 }
 
 RowLayout row_of(const TensorDesc& desc, int64_t length) {
-  return {desc.dtype, 1, length, desc.rank() == 0 ? 1 : desc.strides[-1], {}, {}};
+  return {desc.dtype, unit_bytes(desc.dtype), 1, length, desc.rank() == 0 ? 1 : desc.strides[-1], {}, {}};
 }
 
 void store(const SumPlan& plan, double value, std::byte* target) {
@@ -54,7 +54,7 @@ void sum_columns(const SumPlan& plan, const CpuRun& run, int64_t index, int64_t 
       decode_row(row.dtype, run.inputs[0] + offset * unit, row.stride, static_cast<size_t>(length),
                  buffer + r * kColumns);
     }
-    column_sums(buffer, static_cast<size_t>(count), kColumns, static_cast<size_t>(length), sums);
+    column_sums({DType::f32, buffer, static_cast<size_t>(count), kColumns, static_cast<size_t>(length)}, sums);
     for (int64_t c = 0; c < length; ++c) totals[c] += static_cast<double>(sums[c]);
   }
   const int64_t to = element_offset(plan.kept, plan.kept_y, index), step = plan.y.strides[-1];

@@ -24,12 +24,13 @@ struct Layout {
   int64_t channels = 1, groups = 1, chunk_rows = 1, chunks = 1;
   double eps = 0;
   Activation act = Activation::none;
+  bool blocks_direct = false;  // step 1 reads x where it lies, else from f32 in a buffer
+  bool rows_direct = false;    // so does step 3, which then also writes y where it lies
   int workers = 1;
 
   int64_t size() const { return channels / groups; }
   int64_t width() const { return buffer_floats(channels); }
-  bool staged() const { return in.dtype != DType::f32 || !in.uniform(); }
-  int64_t stage_floats() const { return staged() ? buffer_floats(chunk_rows * channels) : 0; }
+  int64_t stage_floats() const { return blocks_direct ? 0 : buffer_floats(chunk_rows * channels); }
   int64_t worker_floats() const { return stage_floats() + 3 * width(); }
   int64_t partial_bytes() const { return (pictures * chunks * groups * int64_t{sizeof(Partial)} + 63) / 64 * 64; }
   int64_t scratch_bytes() const {
@@ -66,28 +67,26 @@ struct Memory {
 void chunk_moments(const Layout& layout, const std::byte* x, int64_t first, int64_t rows, float* buffer,
                    Partial* partials) {
   const auto channels = static_cast<size_t>(layout.channels), size = static_cast<size_t>(layout.size());
-  float* stage = buffer;
   float* center = buffer + layout.stage_floats();
   float *s1 = center + layout.width(), *s2 = s1 + layout.width();
-  const float* data = stage;
-  size_t pitch = channels;
-  const std::byte* start = x + layout.in.row_bytes(first);
-  if (!layout.staged() && reinterpret_cast<uintptr_t>(start) % sizeof(float) == 0) {
-    data = reinterpret_cast<const float*>(start);
-    pitch = static_cast<size_t>(layout.in.pitch());
+  RowBlock block{DType::f32, buffer, static_cast<size_t>(rows), channels, channels};
+  if (layout.blocks_direct) {
+    block.dtype = layout.in.dtype;
+    block.data = x + layout.in.row_bytes(first);
+    block.pitch = static_cast<size_t>(layout.in.pitch());
   } else {
     for (int64_t r = 0; r < rows; ++r) {
       decode_row(layout.in.dtype, x + layout.in.row_bytes(first + r), layout.in.stride, channels,
-                 stage + r * layout.channels);
+                 buffer + r * layout.channels);
     }
   }
   const auto count = static_cast<double>(rows) * static_cast<double>(size);
-  column_sums(data, static_cast<size_t>(rows), pitch, channels, s1);
+  column_sums(block, s1);
   for (size_t g = 0; g < channels; g += size) {
     const auto mean = static_cast<float>(row_sum(s1 + g, size) / count);
     std::fill(center + g, center + g + size, mean);
   }
-  column_moments(data, static_cast<size_t>(rows), pitch, channels, center, s1, s2);
+  column_moments(block, center, s1, s2);
   for (size_t g = 0; g < channels; g += size) {
     const double rest = row_sum(s1 + g, size) / count;
     const double m2 = row_sum(s2 + g, size) - count * rest * rest;
@@ -148,6 +147,10 @@ struct GroupNormCpu {
     layout.groups = call.attrs.groups;
     layout.eps = call.attrs.eps;
     layout.act = call.attrs.act;
+    layout.blocks_direct = layout.in.uniform() && call.inputs[0].alignment % layout.in.unit == 0;
+    layout.rows_direct =
+        layout.in.uniform() && layout.out.uniform() &&
+        chiaro::rows_direct(layout.in, call.inputs[0].alignment, layout.out, call.output.alignment, layout.act);
     layout.workers = traits.threads;
     layout.chunk_rows = rows_per_chunk(layout.channels, 32768, 1024);
     layout.chunks = (layout.in.rows + layout.chunk_rows - 1) / layout.chunk_rows;
@@ -183,15 +186,25 @@ struct GroupNormCpu {
   // Step 3; `buffer` holds two rows.
   static void normalise_chunk(const Layout& layout, const Memory& memory, const CpuRun& run, int64_t picture,
                               int64_t first, int64_t rows, float* buffer) {
-    const float* affine = memory.affine + 3 * picture * layout.width();
+    const float* parameters = memory.affine + 3 * picture * layout.width();
+    const bool fused = act_in_registers(layout.act);
+    const ColumnAffine affine{parameters, parameters + layout.width(), parameters + 2 * layout.width(),
+                              fused ? layout.act : Activation::none};
+    const auto channels = static_cast<size_t>(layout.channels);
+    const std::byte* x = run.inputs[0] + picture * layout.in_step;
+    std::byte* y = run.output + picture * layout.out_step;
+    if (layout.rows_direct && fused) {
+      const RowBlock block{layout.in.dtype, x + layout.in.row_bytes(first), static_cast<size_t>(rows),
+                           static_cast<size_t>(layout.in.pitch()), channels};
+      affine_rows(block, affine, y + layout.out.row_bytes(first), static_cast<size_t>(layout.out.pitch()));
+      return;
+    }
     for (int64_t r = first; r < first + rows; ++r) {
-      const std::byte* source = run.inputs[0] + picture * layout.in_step + layout.in.row_bytes(r);
-      std::byte* target = run.output + picture * layout.out_step + layout.out.row_bytes(r);
-      const float* x = f32_row(layout.in, source, buffer);
-      float* y = f32_target(layout.out, target, buffer + layout.width());
-      affine_row(x, static_cast<size_t>(layout.channels), affine, affine + layout.width(), affine + 2 * layout.width(),
-                 y);
-      finish_row(layout.out, layout.act, y, target);
+      const float* row = f32_row(layout.in, x + layout.in.row_bytes(r), buffer);
+      std::byte* target = y + layout.out.row_bytes(r);
+      float* result = f32_target(layout.out, target, buffer + layout.width());
+      affine_rows({DType::f32, row, 1, channels, channels}, affine, result, channels);
+      finish_row(layout.out, fused ? Activation::none : layout.act, result, target);
     }
   }
 };

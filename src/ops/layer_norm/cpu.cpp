@@ -23,9 +23,10 @@ struct LayerNormCpu {
   }
   static Status run(const Minted<LayerNormCpu>& plan, CpuRun& run) {
     const double eps = plan->eps;
-    return run_norm_rows(plan->rows, run, [eps](const float* x, size_t n, const float* w, const float* b, float* y) {
-      const RowMoments moments = row_moments(x, n);
-      normalise_row(x, n, moments, static_cast<float>(1 / std::sqrt(moments.variance + eps)), w, b, y);
+    return run_norm_rows(plan->rows, run, [eps](DType dtype, const void* x, size_t n, RowAffine affine, void* y) {
+      affine.moments = row_moments(dtype, x, n);
+      affine.inverse = static_cast<float>(1 / std::sqrt(affine.moments.variance + eps));
+      normalise_row(dtype, x, n, affine, y);
     });
   }
 };

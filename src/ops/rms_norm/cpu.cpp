@@ -23,9 +23,10 @@ struct RmsNormCpu {
   }
   static Status run(const Minted<RmsNormCpu>& plan, CpuRun& run) {
     const double eps = plan->eps;
-    return run_norm_rows(plan->rows, run, [eps](const float* x, size_t n, const float* w, const float* b, float* y) {
-      const double mean_square = row_square_sum(x, n) / static_cast<double>(n);
-      normalise_row(x, n, {}, static_cast<float>(1 / std::sqrt(mean_square + eps)), w, b, y);
+    return run_norm_rows(plan->rows, run, [eps](DType dtype, const void* x, size_t n, RowAffine affine, void* y) {
+      const double mean_square = row_square_sum(dtype, x, n) / static_cast<double>(n);
+      affine.inverse = static_cast<float>(1 / std::sqrt(mean_square + eps));
+      normalise_row(dtype, x, n, affine, y);
     });
   }
 };

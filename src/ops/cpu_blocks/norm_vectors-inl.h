@@ -1,0 +1,109 @@
+// Loops over rows of f32, f16 and bf16 for one Highway target. Include after hwy/foreach_target.h.
+
+#if defined(CHIARO_NORM_VECTORS_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef CHIARO_NORM_VECTORS_INL_H
+#undef CHIARO_NORM_VECTORS_INL_H
+#else
+#define CHIARO_NORM_VECTORS_INL_H
+#endif
+
+#include <algorithm>
+#include <cstring>
+
+#include "ops/cpu_blocks/simd_rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace chiaro {
+namespace HWY_NAMESPACE {
+
+// How an activation dtype is loaded and stored.
+struct IoF32 {
+  using Raw = float;
+  using Load = LoadF32;
+  using Store = StoreF32;
+};
+struct IoF16 {
+  using Raw = uint16_t;
+  using Load = LoadF16;
+  using Store = StoreF16;
+};
+struct IoBf16 {
+  using Raw = uint16_t;
+  using Load = LoadBf16;
+  using Store = StoreBf16;
+};
+
+template <class F>
+HWY_INLINE auto with_io(DType dtype, F f) {
+  if (dtype == DType::f16) return f(IoF16());
+  if (dtype == DType::bf16) return f(IoBf16());
+  return f(IoF32());
+}
+
+// The first `count` elements at x as one vector, filled up with zeros.
+template <class Io>
+HWY_INLINE VF load_part(const typename Io::Raw* x, size_t count) {
+  HWY_ALIGN typename Io::Raw raw[hn::MaxLanes(DF())] = {};
+  std::memcpy(raw, x, count * sizeof(raw[0]));
+  return Io::Load::load(raw);
+}
+template <class Io>
+HWY_INLINE void store_part(VF v, typename Io::Raw* y, size_t count) {
+  HWY_ALIGN typename Io::Raw raw[hn::MaxLanes(DF())];
+  Io::Store::store(v, raw);
+  std::memcpy(y, raw, count * sizeof(raw[0]));
+}
+
+// Calls f(vector, accumulator 0..3) over a row; the last, partial vector is filled up with `fill`.
+template <class Io, class F>
+HWY_INLINE void each_vector(const typename Io::Raw* x, size_t n, VF fill, F f) {
+  const DF d;
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    f(Io::Load::load(x + i), 0);
+    f(Io::Load::load(x + i + lanes), 1);
+    f(Io::Load::load(x + i + 2 * lanes), 2);
+    f(Io::Load::load(x + i + 3 * lanes), 3);
+  }
+  for (; i + lanes <= n; i += lanes) f(Io::Load::load(x + i), 0);
+  if (i < n) f(hn::IfThenElse(hn::FirstN(d, n - i), load_part<Io>(x + i, n - i), fill), 1);
+}
+
+struct Sums4 {
+  VF v[4];
+  HWY_INLINE void clear() {
+    for (VF& a : v) a = hn::Zero(DF());
+  }
+  // Lanes are added in double, in order.
+  HWY_INLINE double total() const {
+    const DF d;
+    HWY_ALIGN float lanes[hn::MaxLanes(d)];
+    hn::Store(hn::Add(hn::Add(v[0], v[1]), hn::Add(v[2], v[3])), d, lanes);
+    double sum = 0;
+    for (size_t i = 0; i < hn::Lanes(d); ++i) sum += static_cast<double>(lanes[i]);
+    return sum;
+  }
+};
+
+// Rows are summed in pieces, so that the error of f32 accumulation does not grow with their length.
+inline constexpr size_t kPiece = 4096;
+
+template <class Io>
+HWY_INLINE double sum_dense(const typename Io::Raw* x, size_t n) {
+  double total = 0;
+  for (size_t i = 0; i < n; i += kPiece) {
+    Sums4 s;
+    s.clear();
+    each_vector<Io>(x + i, std::min(kPiece, n - i), hn::Zero(DF()),
+                    [&](VF v, int a) HWY_ATTR { s.v[a] = hn::Add(s.v[a], v); });
+    total += s.total();
+  }
+  return total;
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace chiaro
+HWY_AFTER_NAMESPACE();
+
+#endif  // include guard, toggled per target
