@@ -1,0 +1,52 @@
+// The program's commands: what each was asked for, and the function that does it. Each returns the exit code.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace chiaro::cli {
+
+struct GenerateOptions {
+  std::optional<std::string> model, prompt, negative_prompt, sampling_method, schedule, rng;
+  std::optional<int> width, height, steps, clip_skip;
+  std::optional<double> cfg_scale, eta;
+  std::optional<uint64_t> seed;
+  bool random_seed = false;
+  int batch_count = 1, batch_size = 1, threads = 0, verbose = 0;
+  std::string output = "output.png", precision = "auto", profile, from;
+  std::vector<std::string> disabled_ops;
+  bool strict = false, no_fuse = false;
+  std::vector<std::string> without_effect;  // sentences about flags that were accepted and do nothing
+};
+
+struct InspectOptions {
+  std::string file;
+  bool json = false;
+  int verbose = 0;
+};
+
+struct CompareOptions {
+  std::string a, b;
+  std::optional<double> min_psnr;
+};
+
+struct DevicesOptions {
+  int threads = 0;
+};
+
+struct OpsOptions {
+  enum class Action { list, show, test, bench } action = Action::list;
+  std::string device = "cpu";
+  std::vector<std::string> ops;
+  int threads = 0;
+};
+
+int run_generate(const GenerateOptions& options);
+int run_inspect(const InspectOptions& options);
+int run_compare(const CompareOptions& options);
+int run_devices(const DevicesOptions& options);
+int run_ops(const OpsOptions& options);
+
+}  // namespace chiaro::cli

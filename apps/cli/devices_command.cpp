@@ -1,0 +1,63 @@
+// `chiaro devices`: what can run models here.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "commands.h"
+#include "console.h"
+#include "exit_code.h"
+#include "ops/catalogue.h"
+#include "ops/cpu_blocks/simd_math.h"
+#include "runtime/engine.h"
+
+namespace chiaro::cli {
+namespace {
+
+std::string kib(long bytes) {
+  return bytes > 0 ? fmt::format("{} KiB", bytes / 1024) : std::string("unknown");
+}
+
+// L1 data, L2 and L3, as the system reports them.
+std::string cache_text([[maybe_unused]] int64_t l2_bytes) {
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+  return fmt::format("L1 {}, L2 {}, L3 {}", kib(::sysconf(_SC_LEVEL1_DCACHE_SIZE)), kib(static_cast<long>(l2_bytes)),
+                     kib(::sysconf(_SC_LEVEL3_CACHE_SIZE)));
+#else
+  return fmt::format("L2 {}", kib(static_cast<long>(l2_bytes)));
+#endif
+}
+
+void print_device(const Device& device) {
+  const DeviceTraits& traits = device.traits();
+  int ops = 0, with_kernels = 0;
+  size_t kernels = 0;
+  for (const OpDef* op : op_catalogue()) {
+    if (op->kind == OpKind::view) continue;
+    ++ops;
+    kernels += device.kernels(op->name).size();
+    with_kernels += device.kernels(op->name).empty() ? 0 : 1;
+  }
+  std::printf("%s\n", traits.name.c_str());
+  std::printf("  kind      %s\n", traits.kind.c_str());
+  std::printf("  threads   %d\n", traits.threads);
+  std::printf("  caches    %s\n", cache_text(traits.l2_bytes).c_str());
+  if (traits.kind == "cpu") std::printf("  vectors   %s\n", std::string(simd_target_name()).c_str());
+  std::printf("  kernels   %zu, for %d of %d computing ops (see: chiaro ops list)\n", kernels, with_kernels, ops);
+}
+
+}  // namespace
+
+int run_devices(const DevicesOptions& options) {
+  EngineOptions engine_options;
+  engine_options.threads = options.threads;
+  auto engine = Engine::create(std::move(engine_options));
+  if (!engine.ok()) {
+    Console().error(engine.error());
+    return exit_code(engine.error(), Phase::working);
+  }
+  for (const Device* device : (*engine)->devices()) print_device(*device);
+  return kOk;
+}
+
+}  // namespace chiaro::cli

@@ -1,0 +1,203 @@
+// `chiaro generate`: everything that can go wrong without a model is checked first, then load, generate, save.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "chiaro/chiaro.h"
+#include "commands.h"
+#include "console.h"
+#include "core/utf8_path.h"
+#include "exit_code.h"
+#include "model_path.h"
+#include "output_names.h"
+#include "pipeline/image/metadata.h"
+#include "progress_bar.h"
+#include "signals.h"
+#include "trace.h"
+
+namespace chiaro::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+template <class T>
+void override_with(T& field, const std::optional<T>& given) {
+  if (given) field = *given;
+}
+
+std::string prompt_from_stdin() {
+  std::string text{std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text;
+}
+
+struct Job {
+  GenerateRequest request;
+  ModelPath model;
+  OutputNames outputs;
+};
+
+// Starts from the stored run of --from, then lets the given flags override it.
+Status read_request(const GenerateOptions& o, GenerateRequest& request, std::optional<std::string>& model) {
+  if (!o.from.empty()) {
+    CHIARO_ASSIGN(const PngText text, read_png_text(path_from_utf8(o.from)));
+    CHIARO_ASSIGN(const StoredRequest stored, stored_request(text, o.from));
+    request = stored.request;
+    if (!stored.model.empty()) model = stored.model;
+  } else if (!o.prompt) {
+    return Error{ErrorCode::usage, "there is no prompt", "", "say what to paint: -p \"a red apple\"", "--prompt"};
+  }
+  override_with(request.prompt, o.prompt);
+  if (o.prompt == "-") request.prompt = prompt_from_stdin();
+  override_with(request.negative_prompt, o.negative_prompt);
+  override_with(request.width, o.width);
+  override_with(request.height, o.height);
+  override_with(request.steps, o.steps);
+  override_with(request.cfg_scale, o.cfg_scale);
+  override_with(request.seed, o.seed);
+  override_with(request.sampling_method, o.sampling_method);
+  override_with(request.schedule, o.schedule);
+  override_with(request.rng, o.rng);
+  override_with(request.eta, o.eta);
+  override_with(request.clip_skip, o.clip_skip);
+  request.random_seed = o.random_seed;
+  request.batch_count = o.batch_count;
+  request.batch_size = o.batch_size;
+  request.strict = o.strict;
+  if (o.model) model = o.model;
+  return {};
+}
+
+Result<Job> prepare(const GenerateOptions& o) {
+  Job job;
+  std::optional<std::string> model;
+  CHIARO_TRY(read_request(o, job.request, model));
+  CHIARO_ASSIGN(job.outputs, OutputNames::make(o.output));
+  if (!o.profile.empty()) CHIARO_TRY(check_writable(path_from_utf8(o.profile), "--profile"));
+  CHIARO_ASSIGN(job.model, find_model(model));
+  return job;
+}
+
+int64_t process_peak_bytes() {
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+#ifdef __APPLE__
+  return usage.ru_maxrss;
+#else
+  return usage.ru_maxrss * 1024;
+#endif
+}
+
+double mib(int64_t bytes) {
+  return static_cast<double>(bytes) / 0x1p20;
+}
+
+class GenerateCommand {
+ public:
+  explicit GenerateCommand(const GenerateOptions& options)
+      : options_(options), cancel_(catch_interrupts()), bar_(console_, std::max(1, options.batch_size)) {}
+
+  int run() {
+    for (const std::string& sentence : options_.without_effect) console_.notice(sentence);
+    auto job = prepare(options_);
+    if (!job.ok()) return fail(job.error(), Phase::reading);
+    auto session = load(*job);
+    if (!session.ok()) return fail(session.error(), Phase::reading);
+    if (cancel_) return fail({ErrorCode::cancelled, "interrupted", "", "", "load"}, Phase::working);
+    auto result = (*session)->generate(job->request, callbacks(*job));
+    console_.end_bar();
+    Status profiled;
+    if (!options_.profile.empty()) profiled = trace_.save(path_from_utf8(options_.profile));
+    if (!result.ok()) return finish(fail(result.error(), Phase::working));
+    summarise(*result);
+    if (!profiled.ok()) return finish(fail(profiled.error(), Phase::working));
+    return finish(kOk);
+  }
+
+ private:
+  Result<std::shared_ptr<Session>> load(const Job& job) {
+    LoadOptions load;
+    load.model = job.model.path;
+    load.threads = options_.threads;
+    load.log = console_.sink();
+    load.log_level = severity_of(options_.verbose);
+    load.disabled_ops = options_.disabled_ops;
+    load.precision = options_.precision;
+    load.fuse = !options_.no_fuse;
+    return Session::load(load);
+  }
+
+  Callbacks callbacks(const Job& job) {
+    Callbacks c;
+    c.cancel = &cancel_;
+    c.on_progress = [this](const Progress& progress) { bar_.update(progress); };
+    c.on_picture = [this, &job](const Picture& picture, int index, const GenerateRequest& used) {
+      return save(job, picture, index, used);
+    };
+    if (!options_.profile.empty()) {
+      c.on_op = [this](const OpTime& op) { trace_.add(op); };
+    }
+    return c;
+  }
+
+  Status save(const Job& job, const Picture& picture, int index, const GenerateRequest& used) {
+    const auto start = Clock::now();
+    const std::filesystem::path path = job.outputs.name(index);
+    CHIARO_TRY(save_png(path, picture.width, picture.height, picture.rgb, picture_text(used, job.model.name, picture)));
+    saved_.push_back(path_to_utf8(path));
+    save_seconds_ += seconds_since(start);
+    if (options_.verbose > 0) console_.line(fmt::format("saved {} (seed {})", saved_.back(), picture.seed));
+    return {};
+  }
+
+  void summarise(const GenerateResult& result) {
+    const GenerateRequest& used = result.used;
+    std::string times;
+    for (const StageTime& t : result.times) times += fmt::format("{} {:.2f} s, ", stage_name(t.stage), t.seconds);
+    console_.line(fmt::format("{}x{}, {} steps of {}, seed {}", used.width, used.height, used.steps,
+                              used.sampling_method, used.seed));
+    console_.line(fmt::format("time: {}save {:.2f} s", times, save_seconds_));
+    console_.line(fmt::format("memory: {:.1f} MiB at most for the run, {:.1f} MiB of weights, process {:.1f} MiB",
+                              mib(result.peak_bytes), mib(result.weight_bytes), mib(process_peak_bytes())));
+  }
+
+  int fail(const Error& error, Phase phase) {
+    console_.end_bar();
+    if (error.code == ErrorCode::cancelled) {
+      console_.line(fmt::format("interrupted: {} of {} pictures were saved", saved_.size(), options_.batch_count));
+    } else {
+      console_.error(error);
+    }
+    return exit_code(error, phase);
+  }
+
+  // The paths of the pictures, last, whatever else happened.
+  int finish(int code) {
+    for (const std::string& path : saved_) std::printf("%s\n", path.c_str());
+    std::fflush(stdout);
+    return code;
+  }
+
+  const GenerateOptions& options_;
+  const std::atomic<bool>& cancel_;
+  Console console_;
+  ProgressBar bar_;
+  Trace trace_;
+  std::vector<std::string> saved_;
+  double save_seconds_ = 0;
+};
+
+}  // namespace
+
+int run_generate(const GenerateOptions& options) {
+  return GenerateCommand(options).run();
+}
+
+}  // namespace chiaro::cli

@@ -1,0 +1,112 @@
+#include "generate_flags.h"
+
+#include <charconv>
+
+#include "exit_code.h"
+
+namespace chiaro::cli {
+namespace {
+
+template <class T>
+CLI::Option* add(CLI::App& app, const std::string& names, std::optional<T>& out, const std::string& help,
+                 const std::string& type) {
+  return app
+      .add_option_function<T>(
+          names, [&out](const T& value) { out = value; }, help)
+      ->type_name(type);
+}
+
+// Negative: a random one. Anything else must be a whole number below 2^64.
+void read_seed(const std::string& text, GenerateOptions& options) {
+  const bool negative = text.starts_with('-');
+  const char* begin = text.data() + (negative ? 1 : 0);
+  const char* end = text.data() + text.size();
+  uint64_t value = 0;
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (begin == end || stop != end || error != std::errc()) {
+    throw FlagRefused{{ErrorCode::usage, "\"" + text + "\" is not a seed", "a seed is a whole number from 0 to 2^64-1",
+                       "give such a number, or -1 for a random one", "--seed"}};
+  }
+  options.random_seed = negative;
+  if (!negative) options.seed = value;
+}
+
+void check_mode(const std::string& mode) {
+  if (mode == "img_gen" || mode == "txt2img") return;
+  std::string mend = "leave --mode out to make pictures from text";
+  if (mode == "metadata") mend = "use: chiaro inspect PICTURE.png";
+  throw FlagRefused{{ErrorCode::usage, "mode \"" + mode + "\" is not supported yet", "img_gen is", mend, "--mode"}};
+}
+
+void add_request_flags(CLI::App& app, GenerateOptions& o) {
+  add(app, "-p,--prompt", o.prompt, "what to paint; \"-\" reads it from standard input", "TEXT");
+  add(app, "-n,--negative-prompt", o.negative_prompt, "what to avoid", "TEXT");
+  add(app, "-W,--width", o.width, "pixels, 8 to 16384 (default: the model's)", "N");
+  add(app, "-H,--height", o.height, "pixels, 8 to 16384 (default: the model's)", "N");
+  add(app, "--steps", o.steps, "sampling steps (default: 20)", "N");
+  add(app, "--cfg-scale", o.cfg_scale, "how strictly to follow the prompt; 1: no guidance (default: 7)", "X");
+  app.add_option_function<std::string>(
+         "-s,--seed", [&o](const std::string& text) { read_seed(text, o); },
+         "whole number; negative: a random one (default: 42)")
+      ->type_name("N");
+  app.add_option("-b,--batch-count", o.batch_count, "how many pictures; picture i takes seed + i")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--batch-size", o.batch_size, "pictures computed together; changes speed and memory, never a byte")
+      ->type_name("N")
+      ->capture_default_str();
+  add(app, "--sampling-method", o.sampling_method, "euler, euler_a, dpm++2m, ddim (default: the model's)", "NAME");
+  add(app, "--schedule,--scheduler", o.schedule, "discrete or karras (default: discrete)", "NAME");
+  add(app, "--rng", o.rng, "cuda or cpu: whose random numbers a seed gives (default: cuda)", "NAME");
+  add(app, "--eta", o.eta, "fresh noise of ancestral samplers, 0 to 1 (default: 1)", "X");
+  add(app, "--clip-skip", o.clip_skip, "1: the text encoder's last layer, 2: the one before (default: 1)", "N");
+  app.add_option("--from", o.from, "repeat the run stored in this picture; flags given here override it")
+      ->type_name("PICTURE.png");
+}
+
+void add_engine_flags(CLI::App& app, GenerateOptions& o) {
+  add(app, "-m,--model", o.model, "a diffusers folder or a .safetensors checkpoint (default: the one that ships)",
+      "PATH");
+  app.add_option("-o,--output", o.output, "further pictures: _2, _3, ...; or %d, %03d in it is the number, from 0")
+      ->type_name("FILE.png")
+      ->capture_default_str();
+  app.add_option("-t,--threads", o.threads, "0: one per available core; changes speed, never a byte")
+      ->type_name("N")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--precision", o.precision, "of activations: auto, f32, f16, bf16")
+      ->type_name("TYPE")
+      ->capture_default_str();
+  app.add_flag("--strict", o.strict, "a result that is not finite is an error at once, without a retry in f32");
+  app.add_option("--disable-op", o.disabled_ops, "OP or OP@DEVICE: do without its kernels; may be repeated")
+      ->type_name("OP")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
+  app.add_flag("--no-fuse", o.no_fuse, "run the model op by op, as it is written");
+  app.add_option("--profile", o.profile, "write the time of every kernel there, as a Chrome trace")
+      ->type_name("FILE.json");
+  app.add_flag("-v,--verbose", o.verbose, "say more; twice: debug");
+  app.add_option_function<std::string>("-M,--mode", &check_mode, "img_gen (others are not supported yet)")
+      ->type_name("NAME");
+}
+
+}  // namespace
+
+void add_generate_flags(CLI::App& app, GenerateOptions& options) {
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add_request_flags(app, options);
+  add_engine_flags(app, options);
+  add_peer_flags(app, options);
+  app.footer(
+      std::string("Examples:\n"
+                  "  chiaro -p \"a red apple on a blue background\"\n"
+                  "  chiaro -m sd-v1-5.safetensors -p \"a lighthouse\" -n blurry -W 512 -H 512 --steps 30 -s 7\n"
+                  "  chiaro -p \"a cat\" -b 4 -s -1 -o cat_%03d.png     four pictures, random seed\n"
+                  "  chiaro --from output.png --steps 40               the same picture, more steps\n"
+                  "  echo \"a (small:1.3) boat\" | chiaro -p -           the prompt from standard input\n\n"
+                  "Flags of sd-cli about memory and devices are accepted and named; Chiaro decides those itself.\n"
+                  "The paths of the pictures are printed on standard output, all else on standard error.\n") +
+      kExitCodeHelp);
+}
+
+}  // namespace chiaro::cli

@@ -1,0 +1,148 @@
+#include "options.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "chiaro/chiaro.h"
+#include "exit_code.h"
+#include "generate_flags.h"
+
+namespace chiaro::cli {
+namespace {
+
+constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops"};
+
+struct Parsed {
+  GenerateOptions generate;
+  InspectOptions inspect;
+  CompareOptions compare;
+  DevicesOptions devices;
+  OpsOptions ops;
+};
+
+void add_inspect(CLI::App& app, InspectOptions& o) {
+  auto* c = app.add_subcommand("inspect", "what a model consists of, or how a picture was made");
+  c->add_option("file", o.file, "a model folder, a .safetensors checkpoint, or a picture")
+      ->required()
+      ->type_name("FILE");
+  c->add_flag("--json", o.json, "as JSON, on standard output");
+  c->add_flag("-v,--verbose", o.verbose, "say more; twice: debug");
+  c->footer(
+      "Examples:\n  chiaro inspect models/tiny\n  chiaro inspect --json sd-v1-5.safetensors\n"
+      "  chiaro inspect output.png\n");
+}
+
+void add_compare(CLI::App& app, CompareOptions& o) {
+  auto* c = app.add_subcommand("compare", "how alike two pictures are: PSNR, SSIM, largest difference");
+  c->add_option("a", o.a, "a PNG, JPEG or WebP picture")->required()->type_name("A");
+  c->add_option("b", o.b, "another of the same size")->required()->type_name("B");
+  c->add_option_function<double>(
+       "--min-psnr", [&o](double value) { o.min_psnr = value; }, "exit with 1 where the PSNR is below this many dB")
+      ->type_name("X");
+  c->footer("Examples:\n  chiaro compare output.png reference.png --min-psnr 40\n");
+}
+
+void add_devices(CLI::App& app, DevicesOptions& o) {
+  auto* c = app.add_subcommand("devices", "the devices that can run models, and what they can do");
+  c->add_option("-t,--threads", o.threads, "0: one per available core")->check(CLI::Range(0, 1024))->type_name("N");
+  c->footer("Examples:\n  chiaro devices\n");
+}
+
+void add_ops(CLI::App& app, OpsOptions& o) {
+  auto* c = app.add_subcommand("ops", "the operations: what there is, whether it is right, how fast it is");
+  c->require_subcommand(1);
+  c->footer(
+      "Examples:\n  chiaro ops list\n  chiaro ops show group_norm\n  chiaro ops test group_norm silu\n"
+      "  chiaro ops bench conv2d\n");
+  const auto add = [&](const char* name, const char* help, OpsOptions::Action action, const char* example) {
+    auto* sub = c->add_subcommand(name, help);
+    sub->callback([&o, action] { o.action = action; });
+    sub->footer(std::string("Examples:\n  chiaro ops ") + example + "\n");
+    return sub;
+  };
+  const auto add_run = [&](CLI::App* sub) {
+    sub->add_option("ops", o.ops, "only these (default: all)")->type_name("OP");
+    sub->add_option("-d,--device", o.device, "the device")->type_name("NAME")->capture_default_str();
+    sub->add_option("-t,--threads", o.threads, "0: one per available core")->check(CLI::Range(0, 1024))->type_name("N");
+  };
+  add("list", "every operation and the kernels it has", OpsOptions::Action::list, "list");
+  auto* show = add("show", "all about one operation", OpsOptions::Action::show, "show group_norm");
+  show->add_option("op", o.ops, "its name")->required()->expected(1)->type_name("OP");
+  add_run(add("test", "compare the kernels with the double-precision references; exit with 1 where one differs",
+              OpsOptions::Action::test, "test -d cpu group_norm silu"));
+  add_run(add("bench", "time the kernels at the sizes of Stable Diffusion 1.5", OpsOptions::Action::bench,
+              "bench conv2d matmul"));
+}
+
+void set_up(CLI::App& app, Parsed& parsed) {
+  app.name("chiaro");
+  app.set_version_flag("--version", std::string("chiaro ") + std::string(version()));
+  app.require_subcommand(1);
+  auto* generate = app.add_subcommand("generate", "make pictures from a prompt (also without naming the command)");
+  add_generate_flags(*generate, parsed.generate);
+  add_inspect(app, parsed.inspect);
+  add_compare(app, parsed.compare);
+  add_devices(app, parsed.devices);
+  add_ops(app, parsed.ops);
+  app.footer(std::string("Without a command, the flags are those of generate: see chiaro generate --help.\n\n"
+                         "Examples:\n"
+                         "  chiaro -p \"a red apple on a blue background\"\n"
+                         "  chiaro -m sd-v1-5.safetensors -p \"a lighthouse\" -W 512 -H 512 --steps 30 -s 7 -o l.png\n"
+                         "  chiaro inspect l.png\n"
+                         "  chiaro compare l.png other.png --min-psnr 40\n"
+                         "  chiaro ops test\n\n") +
+             kExitCodeHelp);
+}
+
+int refuse(const Error& error) {
+  std::fputs((error.format() + "\n").c_str(), stderr);
+  return kUsage;
+}
+
+// The command the arguments belong to, for the hint at the end of an error.
+std::string help_of(const std::vector<std::string>& arguments) {
+  return "see: chiaro " + arguments.front() + " --help";
+}
+
+Command chosen(const CLI::App& app, Parsed& parsed) {
+  if (app.got_subcommand("inspect")) return parsed.inspect;
+  if (app.got_subcommand("compare")) return parsed.compare;
+  if (app.got_subcommand("devices")) return parsed.devices;
+  if (app.got_subcommand("ops")) return parsed.ops;
+  return parsed.generate;
+}
+
+}  // namespace
+
+std::variant<Command, int> parse_arguments(std::vector<std::string> arguments) {
+  Parsed parsed;
+  CLI::App app("Chiaro: from a prompt to a picture, on whatever processors a machine has.");
+  set_up(app, parsed);
+  if (arguments.empty()) {
+    std::fputs(app.help().c_str(), stderr);
+    return refuse({ErrorCode::usage, "nothing to do", "no prompt and no command was given",
+                   "chiaro -p \"a red apple on a blue background\"", ""});
+  }
+  const std::string first = arguments.front();
+  const bool command = std::find(std::begin(kCommands), std::end(kCommands), first) != std::end(kCommands);
+  const bool about = first == "-h" || first == "--help" || first == "--version";
+  if (!command && !about && !first.starts_with('-')) {
+    return refuse({ErrorCode::usage, "there is no command \"" + first + "\"",
+                   "the commands are generate, inspect, compare, devices, ops",
+                   "a prompt goes behind -p: chiaro -p \"" + first + "\"", ""});
+  }
+  if (!command && !about) arguments.insert(arguments.begin(), "generate");
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+    app.parse(reversed);
+  } catch (const FlagRefused& refused) {
+    return refuse(refused.error);
+  } catch (const CLI::Success& success) {
+    return app.exit(success) == 0 ? int{kOk} : int{kInternal};
+  } catch (const CLI::ParseError& error) {
+    return refuse({ErrorCode::usage, error.what(), "", help_of(arguments), ""});
+  }
+  return chosen(app, parsed);
+}
+
+}  // namespace chiaro::cli

@@ -1,0 +1,18 @@
+// The command line, read.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "commands.h"
+
+namespace chiaro::cli {
+
+using Command = std::variant<GenerateOptions, InspectOptions, CompareOptions, DevicesOptions, OpsOptions>;
+
+// `arguments` without the program's name, in UTF-8. Either what to do, or the exit code after help, the version or a
+// usage error was printed.
+std::variant<Command, int> parse_arguments(std::vector<std::string> arguments);
+
+}  // namespace chiaro::cli

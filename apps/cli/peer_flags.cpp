@@ -1,0 +1,121 @@
+#include "generate_flags.h"
+
+namespace chiaro::cli {
+namespace {
+
+struct DecidedFlag {
+  const char* names;
+  bool value;
+  const char* instead;  // what Chiaro does
+};
+
+constexpr DecidedFlag kDecided[] = {
+    {"--diffusion-fa", false, "attention never keeps a score matrix"},
+    {"--fa", false, "attention never keeps a score matrix"},
+    {"--diffusion-conv-direct", false, "the fastest convolution is chosen for each shape"},
+    {"--vae-conv-direct", false, "the fastest convolution is chosen for each shape"},
+    {"--offload-to-cpu", false, "the models run on the CPU"},
+    {"--clip-on-cpu", false, "the models run on the CPU"},
+    {"--vae-on-cpu", false, "the models run on the CPU"},
+    {"--control-net-cpu", false, "the models run on the CPU"},
+    {"--mmap", false, "weights are always mapped from their files"},
+    {"--color", false, "messages carry no colours"},
+    {"--vae-tiling", false, "the picture is decoded whole"},
+    {"--type", true, "weights keep the types of their file"},
+    {"--force-sdxl-vae-conv-scale", false, "the decoder computes in f32"},
+};
+
+struct AbsentFlag {
+  const char* names;
+  bool value;
+  const char* mend;  // what to do instead
+};
+
+constexpr const char* kWholeModel = "give the whole model to --model: a diffusers folder or a single checkpoint";
+constexpr const char* kTextOnly = "leave it out: pictures are made from text alone";
+constexpr const char* kLeaveOut = "leave it out";
+constexpr const char* kScaleLater = "leave it out, and scale the picture with another program";
+
+constexpr AbsentFlag kAbsent[] = {
+    {"--diffusion-model", true, kWholeModel},
+    {"--high-noise-diffusion-model", true, kWholeModel},
+    {"--vae", true, kWholeModel},
+    {"--clip_l", true, kWholeModel},
+    {"--clip_g", true, kWholeModel},
+    {"--clip_vision", true, kWholeModel},
+    {"--t5xxl", true, kWholeModel},
+    {"--llm", true, kWholeModel},
+    {"--llm_vision", true, kWholeModel},
+    {"--qwen2vl", true, kWholeModel},
+    {"--taesd", true, "leave it out: the model's own decoder is used"},
+    {"--tae", true, "leave it out: the model's own decoder is used"},
+    {"--preview", true, kLeaveOut},
+    {"--preview-path", true, kLeaveOut},
+    {"--preview-interval", true, kLeaveOut},
+    {"--lora-model-dir", true, "merge the LoRA into the checkpoint first"},
+    {"--lora-apply-mode", true, "merge the LoRA into the checkpoint first"},
+    {"--embd-dir", true, "write the words out in the prompt"},
+    {"--control-net", true, kTextOnly},
+    {"--control-image", true, kTextOnly},
+    {"--control-strength", true, kTextOnly},
+    {"--photo-maker", true, kTextOnly},
+    {"-i,--init-img", true, kTextOnly},
+    {"--end-img", true, kTextOnly},
+    {"-r,--ref-image", true, kTextOnly},
+    {"--mask", true, kTextOnly},
+    {"--strength", true, kTextOnly},
+    {"--img-cfg-scale", true, "use --cfg-scale: pictures are made from text alone"},
+    {"--upscale-model", true, kScaleLater},
+    {"--upscale-repeats", true, kScaleLater},
+    {"--prediction", true, "leave it out: a diffusers folder says it in scheduler/scheduler_config.json"},
+    {"--flow-shift", true, "leave it out: no flow model is supported yet"},
+    {"--guidance", true, "use --cfg-scale: no distilled model is supported yet"},
+    {"--slg-scale", true, kLeaveOut},
+    {"--sigmas", true, "use --schedule discrete or karras, and --steps"},
+    {"--timestep-shift", true, kLeaveOut},
+    {"--sampler-rng", true, "use --rng: it rules all noise"},
+    {"--tensor-type-rules", true, "convert the file first"},
+    {"--video-frames", true, "leave it out: no video model is supported yet"},
+    {"--fps", true, "leave it out: no video model is supported yet"},
+    {"--output-begin-idx", true, "rename the pictures afterwards"},
+    {"--vae-tile-size", true, "leave it out: the picture is decoded whole"},
+    {"--vae-relative-tile-size", true, "leave it out: the picture is decoded whole"},
+    {"--vae-tile-overlap", true, "leave it out: the picture is decoded whole"},
+    {"--circular", false, kLeaveOut},
+    {"--canny", false, kTextOnly},
+    {"--cache-mode", true, "leave it out: every step is computed in full"},
+};
+
+std::string long_name(const std::string& names) {
+  const size_t comma = names.find(',');
+  return comma == std::string::npos ? names : names.substr(comma + 1);
+}
+
+}  // namespace
+
+void add_peer_flags(CLI::App& app, GenerateOptions& options) {
+  constexpr const char* kHidden = "";
+  for (const DecidedFlag& flag : kDecided) {
+    const std::string sentence = std::string(flag.names) + " has no effect: " + flag.instead;
+    if (flag.value) {
+      app.add_option_function<std::string>(
+             flag.names, [&options, sentence](const std::string&) { options.without_effect.push_back(sentence); })
+          ->group(kHidden);
+    } else {
+      app.add_flag_callback(flag.names, [&options, sentence] { options.without_effect.push_back(sentence); })
+          ->group(kHidden);
+    }
+  }
+  for (const AbsentFlag& flag : kAbsent) {
+    const Error error{ErrorCode::usage, long_name(flag.names) + " is not supported yet", "", flag.mend, ""};
+    if (flag.value) {
+      app.add_option_function<std::string>(flag.names, [error](const std::string&) { throw FlagRefused{error}; })
+          ->expected(0, 1)
+          ->group(kHidden);
+    } else {
+      app.add_flag_callback(flag.names, [error] { throw FlagRefused{error}; })->group(kHidden);
+    }
+  }
+}
+
+}  // namespace chiaro::cli

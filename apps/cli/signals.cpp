@@ -1,0 +1,32 @@
+#include "signals.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "exit_code.h"
+
+namespace chiaro::cli {
+namespace {
+
+// A signal handler reaches nothing but static storage.
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "the flag is set in a signal handler");
+
+void on_interrupt(int) {
+  if (interrupted.exchange(true)) ::_exit(kInterrupted);
+}
+
+}  // namespace
+
+const std::atomic<bool>& catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = &on_interrupt;
+  ::sigemptyset(&action.sa_mask);
+  action.sa_flags = SA_RESTART;  // saving a finished picture goes on
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return interrupted;
+}
+
+}  // namespace chiaro::cli

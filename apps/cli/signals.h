@@ -1,0 +1,12 @@
+// Ctrl-C: the first asks the run to stop, the second ends the program at once.
+#pragma once
+
+#include <atomic>
+
+namespace chiaro::cli {
+
+// Installs the handlers: SIGINT and SIGTERM set the flag; a second one of either ends the process with 130. SIGPIPE is
+// ignored: a closed pipe behind our messages must not cost the picture. Returns the flag for Callbacks::cancel.
+const std::atomic<bool>& catch_interrupts();
+
+}  // namespace chiaro::cli
