@@ -94,7 +94,7 @@ struct Callbacks {
   // As soon as picture `index` is finished, on the calling thread; an error ends the run with it. What was handed out
   // here is not lost by a later error or cancel.
   std::function<Status(const Picture&, int index, const GenerateRequest& used)> on_picture;
-  const std::atomic<bool>* cancel = nullptr;         // true: stop within a kernel, error "cancelled"
+  const std::atomic<bool>* cancel = nullptr;  // true: stop within a kernel, error "cancelled"
 };
 
 struct StageTime {
