@@ -76,10 +76,8 @@ libcxx: deps ## Build everything with clang and libc++, as on a Mac, and run the
 fuzz: deps ## Run each fuzzer for FUZZ_SECONDS (30)
 	@$(PART) "fuzz, $(FUZZ_SECONDS) s each" tools/run_fuzzers.sh $(FUZZ_SECONDS)
 
-bench: deps ## Build and run the benchmarks
-	cmake --preset release -DCHIARO_BENCH=ON
-	cmake --build --preset release -j $(JOBS)
-	@for program in build/release/bench/bench_*; do if [ -x "$$program" ]; then "$$program" || exit 1; fi; done
+bench: build ## Time the operations against the machine's ceilings
+	build/release/apps/cli/chiaro ops bench
 
 format: ## Rewrite the C++ files in the house style
 	@python3 tests/checks/run.py format --fix .
@@ -92,8 +90,10 @@ lint: deps ## All source checks, and clang-tidy on every file (tidy preset)
 	@$(PART) "configure tidy" cmake --preset tidy
 	@$(PART) "clang-tidy" cmake --build --preset tidy -j $(JOBS)
 
-docs: build ## Regenerate docs/generated from the program's own tables
-	@tools/make_docs.sh build/release/apps/cli/chiaro docs/generated
+docs: deps ## Write docs/generated anew from the declarations
+	@$(PART) "configure release" cmake --preset release -DCHIARO_TESTS=ON
+	@$(PART) "build test_ops" cmake --build --preset release -j $(JOBS) --target test_ops
+	CHIARO_UPDATE_DOCS=1 build/release/tests/ops/test_ops --gtest_filter='OpsDocs.*' --gtest_brief=1
 
 cuda: ## Build with the CUDA backend
 	@echo "There is no CUDA backend yet: it is designed (docs/guide/architecture.md) and comes with its own kernels." >&2
