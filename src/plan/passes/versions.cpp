@@ -90,17 +90,35 @@ class VersionsPass {
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
       const Node& node = graph_.nodes()[i];
       if (node.op->kind == OpKind::inplace) save_overwritten(node, static_cast<int64_t>(i));
-      std::vector<Value> inputs = rewriter_.mapped_inputs(node);
-      // The target of a write, and the frame of after(), are the memory itself, never a saved copy.
-      if (node.op->kind == OpKind::inplace || node.op == &after_op()) inputs[0] = memory_of(node.inputs[0]);
-      const Value out = rewriter_.emit(node, *node.op, node.attrs, std::move(inputs));
-      rewriter_.map(node.output, out);
-      in_place_[static_cast<size_t>(node.output.id)] = out;
+      if (node.op->kind == OpKind::view)
+        emit_view(node);
+      else
+        emit_compute(node);
     }
     return rewriter_.finish();
   }
 
  private:
+  void emit_compute(const Node& node) {
+    std::vector<Value> inputs = rewriter_.mapped_inputs(node);
+    // The target of a write is the memory itself, never a saved copy.
+    if (node.op->kind == OpKind::inplace) inputs[0] = memory_of(node.inputs[0]);
+    const Value out = rewriter_.emit(node, *node.op, node.attrs, std::move(inputs));
+    rewriter_.map(node.output, out);
+    in_place_[static_cast<size_t>(node.output.id)] = out;
+  }
+
+  // A view of a saved value has two faces: its contents lie in the copy, its place in the memory that went on.
+  void emit_view(const Node& node) {
+    std::vector<Value> memory;
+    for (const Value v : node.inputs) memory.push_back(memory_of(v));
+    const bool relates = node.op == &after_op();  // reads what the memory holds now, whatever became of x's version
+    const std::vector<Value> contents = relates ? memory : rewriter_.mapped_inputs(node);
+    const Value place = rewriter_.emit(node, *node.op, node.attrs, memory);
+    in_place_[static_cast<size_t>(node.output.id)] = place;
+    rewriter_.map(node.output, contents == memory ? place : rewriter_.emit(node, *node.op, node.attrs, contents));
+  }
+
   Value memory_of(Value old) const { return in_place_[static_cast<size_t>(old.id)]; }
 
   void save_overwritten(const Node& node, int64_t now) {

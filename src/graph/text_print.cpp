@@ -1,0 +1,71 @@
+#include <fmt/format.h>
+
+#include "graph/text.h"
+
+namespace chiaro {
+namespace {
+
+std::string value_text(Value v) {
+  return v.valid() ? fmt::format("%{}", v.id) : std::string("_");
+}
+
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+      continue;
+    }
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string attrs_text(const Node& node) {
+  std::string out;
+  for (const auto& [name, value] : node.attrs) {
+    const AttrValue* usual = find_attr(node.op->default_attrs, name);
+    if (usual != nullptr && *usual == value) continue;
+    const auto* text = std::get_if<std::string>(&value);
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, text != nullptr ? quoted(*text) : attr_text(value));
+  }
+  return out.empty() ? out : " {" + out + "}";
+}
+
+std::string node_text(const Graph& graph, const Node& node) {
+  std::string inputs;
+  for (const Value v : node.inputs) inputs += (inputs.empty() ? "" : ", ") + value_text(v);
+  std::string line = fmt::format("{} = {}({}){} : {}", value_text(node.output), node.op->name, inputs, attrs_text(node),
+                                 graph.info(node.output).desc.text());
+  if (!node.module.empty()) line += " module=" + quoted(node.module);
+  if (!node.pin.empty()) line += " pin=" + quoted(node.pin);
+  if (!node.label.empty()) line += "  # " + node.label;
+  return line + "\n";
+}
+
+std::string source_text(const Graph& graph, Value v) {
+  const Storage& storage = graph.storage_of(v);
+  const char* kind = storage.kind == StorageKind::input    ? "input"
+                     : storage.kind == StorageKind::weight ? "weight"
+                                                           : "constant";
+  return fmt::format("{} = {} {} : {}\n", value_text(v), kind, quoted(storage.name), graph.info(v).desc.text());
+}
+
+}  // namespace
+
+std::string print_graph(const Graph& graph) {
+  std::string out;
+  // Values are numbered in the order they were made, so sources and nodes come in that order.
+  for (size_t i = 0; i < graph.values().size(); ++i) {
+    const int32_t producer = graph.values()[i].producer;
+    out += producer < 0 ? source_text(graph, Value{static_cast<int32_t>(i)})
+                        : node_text(graph, graph.nodes()[static_cast<size_t>(producer)]);
+  }
+  for (const GraphOutput& output : graph.outputs()) {
+    out += fmt::format("output {} {}\n", quoted(output.name), value_text(output.value));
+  }
+  return out;
+}
+
+}  // namespace chiaro
