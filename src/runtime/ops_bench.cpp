@@ -59,9 +59,12 @@ class Timing {
   Status measure() {
     AttrMap attrs = op_.default_attrs;
     for (const auto& [name, value] : case_.attrs) {
-      for (auto& [known, slot] : attrs) {
-        if (known == name) slot = value;
+      bool known = false;
+      for (auto& [attr, slot] : attrs) {
+        if (attr == name) slot = value;
+        known = known || attr == name;
       }
+      if (!known) return Error{ErrorCode::internal, "the benchmark", "the op has no attribute " + name, "", ""};
     }
     std::vector<const TensorDesc*> pointers;
     for (const BenchInput& in : case_.inputs) descs_.push_back(described(in, options_.dtype));
@@ -74,7 +77,7 @@ class Timing {
     result_.flops = cost.flops;
     CHIARO_ASSIGN(const KernelPlan plan, first_plan(attrs));
     result_.kernel = plan.kernel();
-    return time(plan);
+    return options_.dry ? Status{} : time(plan);
   }
 
   void describe(const AttrMap& attrs) {
@@ -182,8 +185,10 @@ Result<OpsBench> bench_ops(Engine& engine, std::string_view device, const OpsBen
   }
   OpsBench bench;
   bench.threads = engine.pool().threads();
-  bench.copy_gbs = measure_copy_bandwidth_gbs(engine.pool());
-  bench.peak_gflops = measure_fma_peak_gflops(engine.pool());
+  if (!options.dry) {
+    bench.copy_gbs = measure_copy_bandwidth_gbs(engine.pool());
+    bench.peak_gflops = measure_fma_peak_gflops(engine.pool());
+  }
   for (const BenchCase& c : bench_cases()) {
     const bool named = std::find(options.ops.begin(), options.ops.end(), c.op) != options.ops.end();
     if ((options.ops.empty() || named) && find_op(c.op) != nullptr) {

@@ -30,9 +30,10 @@ struct OpsBench {
 };
 
 struct OpsBenchOptions {
-  std::vector<std::string> ops;   // empty: all
-  DType dtype = DType::f32;       // of activations
-  double seconds_per_case = 0.3;  // repeated that long, at least three times
+  std::vector<std::string> ops = {};  // empty: all
+  DType dtype = DType::f32;           // of activations
+  double seconds_per_case = 0.3;      // repeated that long, at least three times
+  bool dry = false;                   // plan every case and run none
 };
 
 // Errors: usage (no such device or op).

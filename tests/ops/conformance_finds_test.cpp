@@ -27,7 +27,7 @@ ConformanceReport report_on() {
   }
   options.ops = {std::string(O::name)};
   options.same_bits = {engines[1].get()};
-  options.planner = std::is_same_v<Fault, RefusesAll>;
+  options.planner = std::is_same_v<Fault, RefusesAll> || std::is_same_v<Fault, RefusesStrided>;
   // The smaller cases are enough here.
   options.only = [](const std::string& variant) { return variant.find("noise") == std::string::npos; };
   auto report = run_conformance(*engines[0], "cpu", options);
@@ -75,6 +75,13 @@ TEST(ConformanceFinds, AKernelThatLosesPrecision) {
 }
 TEST(ConformanceFinds, ACaseThatRanNowhere) {
   expect_found<LayerNorm, RefusesAll>("ran nowhere");
+}
+
+TEST(ConformanceFinds, ThatThePlannerCopiesWhatAKernelRefuses) {
+  const ConformanceReport report = report_on<LayerNorm, RefusesStrided>();
+  EXPECT_TRUE(report.passed()) << report.text();
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_GT(report.ops[0].copied, 0);
 }
 
 TEST(ConformanceFinds, NamesOfOpsAndDevicesThatAreNot) {

@@ -112,6 +112,9 @@ struct LosesPrecision {  // off by a few tolerances, in one element
     if (p.out.dtype == DType::f32) *run.out<float>() += 1e-3f;
   }
 };
+struct RefusesStrided {  // no fault: the planner has to copy
+  static bool replan(std::vector<Operand>& inputs) { return inputs[0].desc.contiguous(); }
+};
 struct RefusesAll {
   static bool replan(std::vector<Operand>&) { return false; }
 };

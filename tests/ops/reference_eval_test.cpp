@@ -74,6 +74,27 @@ TEST(ReferenceEval, RoundsWhereAsked) {
   EXPECT_EQ(evaluated(rounded, {{"x", {x}}}, {.round = true}), (Doubles{1}));
 }
 
+// An op that is nothing but its decomposition.
+struct Thrice {
+  static constexpr std::string_view name = "thrice", formula = "y = x + x + x";
+  static constexpr OpKind kind = OpKind::compute;
+  static constexpr std::array inputs{InputSpec{"x", "[...]"}};
+  using Attrs = NoAttrs;
+  static constexpr Alias alias{};
+  static Result<TensorDesc> infer(const Attrs&, InputDescs in) { return dense(in[0]->dtype, in[0]->shape); }
+  static Cost cost(const Attrs&, InputDescs in, const TensorDesc& out) { return {1, minimum_bytes(in, out)}; }
+  static Value decompose(GraphBuilder& g, const Attrs&, std::span<const Value> in) {
+    return add(g, add(g, in[0], in[0]), in[0]);
+  }
+};
+
+TEST(ReferenceEval, EvaluatesDecompositions) {
+  GraphBuilder g;
+  const Value x = g.input("x", dense(DType::f32, {2, 2}));
+  g.output("y", g.add(op_def<Thrice>(), {}, {permute(g, {.perm = {1, 0}}, x)}));
+  EXPECT_EQ(evaluated(g, {{"x", {1, 2, 3, 4}}}), (Doubles{3, 9, 6, 12}));
+}
+
 TEST(ReferenceEval, RefusesMissingInputs) {
   GraphBuilder g;
   const Value x = g.input("x", dense(DType::f32, {3}));
