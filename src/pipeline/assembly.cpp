@@ -4,15 +4,13 @@
 #include <map>
 
 #include "models/clip/model.h"
-#include "models/manifest.h"
+#include "models/stable_diffusion.h"
 #include "models/unet/model.h"
 #include "models/vae/model.h"
 #include "pipeline/clip_vocabulary.h"
 
 namespace chiaro {
 namespace {
-
-using models::ClipTextConfig;
 
 // A component's share of `info`: how many tensors, of which types.
 ComponentInfo describe(std::string role, std::string family, const WeightMap& map) {
@@ -29,12 +27,17 @@ ComponentInfo describe(std::string role, std::string family, const WeightMap& ma
   return info;
 }
 
-void set_weights(Assembly& a, WeightMap clip, WeightMap unet, WeightMap vae) {
-  a.info.components = {describe("text encoder", "CLIP text model", clip), describe("diffusion", "UNet", unet),
-                       describe("vae", "AutoencoderKL", vae)};
-  a.clip_weights = std::make_unique<nn::MapSource>(std::move(clip));
-  a.unet_weights = std::make_unique<nn::MapSource>(std::move(unet));
-  a.vae_weights = std::make_unique<nn::MapSource>(std::move(vae));
+// Takes the networks over, and what they consist of into the info.
+void set_networks(Assembly& a, models::StableDiffusion found) {
+  a.info.components = {describe("text encoder", "CLIP text model", found.clip.weights),
+                       describe("diffusion", "UNet", found.unet.weights),
+                       describe("vae", "AutoencoderKL", found.vae.weights)};
+  a.clip = found.clip.config;
+  a.unet = std::move(found.unet.config);
+  a.vae = std::move(found.vae.config);
+  a.clip_weights = std::make_unique<nn::MapSource>(std::move(found.clip.weights));
+  a.unet_weights = std::make_unique<nn::MapSource>(std::move(found.unet.weights));
+  a.vae_weights = std::make_unique<nn::MapSource>(std::move(found.vae.weights));
 }
 
 Result<Prediction> prediction_of(const std::string& text, const JsonConfig& config) {
@@ -91,23 +94,8 @@ std::string default_sampler(const std::string& scheduler_class) {
   return "euler_a";
 }
 
-Status assemble_folder(Assembly& a, const ModelSource& source) {
-  CHIARO_ASSIGN(const ModelComponent* te, source.component("text_encoder"));
-  CHIARO_ASSIGN(const ModelComponent* unet, source.component("unet"));
-  CHIARO_ASSIGN(const ModelComponent* vae, source.component("vae"));
-  for (const ModelComponent* part : {te, unet, vae}) {
-    if (part->config) continue;
-    return Error{ErrorCode::bad_file, "component \"" + part->name + "\" has no config.json",
-                 "its sizes are not known without it", "copy the whole model folder", part->folder.string()};
-  }
-  CHIARO_ASSIGN(a.clip, models::read_clip_text_config(*te->config));
-  CHIARO_ASSIGN(a.unet, models::read_unet_config(*unet->config));
-  CHIARO_ASSIGN(a.vae, models::read_vae_config(*vae->config));
-  for (const ModelComponent* part : {te, unet, vae}) models::ignore_leftovers(part->weights);
-  CHIARO_ASSIGN(WeightMap te_map, models::clip_text_weights(te->weights));
-  CHIARO_ASSIGN(WeightMap unet_map, models::unet_weights(unet->weights, a.unet));
-  CHIARO_ASSIGN(WeightMap vae_map, models::vae_weights(vae->weights, a.vae));
-  set_weights(a, std::move(te_map), std::move(unet_map), std::move(vae_map));
+// What a folder has beside its networks.
+Status read_folder(Assembly& a, const ModelSource& source) {
   const auto tokenizer = source.tokenizers.find("tokenizer");
   if (tokenizer == source.tokenizers.end()) {
     return Error{ErrorCode::bad_file, "the model has no tokenizer", "model_index.json names none",
@@ -119,27 +107,26 @@ Status assemble_folder(Assembly& a, const ModelSource& source) {
     CHIARO_ASSIGN(noise, read_noise_config(*source.scheduler));
   }
   CHIARO_ASSIGN(a.noise, NoiseSchedule::make(noise));
+  a.info.kind = "diffusers folder";
   a.info.default_sampler = default_sampler(source.scheduler_class);
   a.info.family = source.pipeline_class;
   return {};
 }
 
-Status assemble_single_file(Assembly& a, const ModelSource& source) {
-  CHIARO_ASSIGN(const ModelComponent* file, source.component(kCheckpointComponent));
-  CHIARO_ASSIGN(const models::SingleFile found, models::detect_single_file(file->weights));
-  a.clip = found.clip;
-  a.unet = found.unet;
-  a.vae = found.vae;
-  models::ignore_leftovers(file->weights);
-  CHIARO_ASSIGN(WeightMap te_map, models::clip_text_weights(file->weights));
-  CHIARO_ASSIGN(WeightMap unet_map, models::unet_weights(file->weights, a.unet));
-  CHIARO_ASSIGN(WeightMap vae_map, models::vae_weights(file->weights, a.vae));
-  set_weights(a, std::move(te_map), std::move(unet_map), std::move(vae_map));
+// What SD 1.x has beside its networks, for a single file, which does not say.
+Status use_sd1_defaults(Assembly& a) {
   CHIARO_ASSIGN(a.tokenizer, load_clip_vocabulary());
   CHIARO_ASSIGN(a.noise, NoiseSchedule::make({}));
+  a.info.kind = "single file";
   a.info.default_sampler = "euler_a";
-  a.info.family = "StableDiffusion 1.x";
+  a.info.family = "Stable Diffusion 1.x";
   return {};
+}
+
+Status read_model(Assembly& a, const ModelSource& source) {
+  CHIARO_ASSIGN(models::StableDiffusion found, models::find_stable_diffusion(source));
+  set_networks(a, std::move(found));
+  return source.kind == ModelKind::diffusers_folder ? read_folder(a, source) : use_sd1_defaults(a);
 }
 
 // Builds every network once, small, so that a missing or misshaped weight is found before any work.
@@ -198,9 +185,7 @@ Result<std::unique_ptr<Assembly>> assemble(const std::string& path, Log& log) {
   auto assembly = std::make_unique<Assembly>();
   Assembly& a = *assembly;
   a.info.path = path;
-  a.info.kind = source.kind == ModelKind::diffusers_folder ? "diffusers folder" : "single file";
-  Status made =
-      source.kind == ModelKind::diffusers_folder ? assemble_folder(a, source) : assemble_single_file(a, source);
+  Status made = read_model(a, source);
   if (!made.ok()) return std::move(made).error().at(path);
   CHIARO_TRY(check_fit(a));
   Status checked = check_networks(a);
