@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <optional>
@@ -136,6 +137,10 @@ class OpSuite {
       return e;
     }
     CHIARO_ASSIGN(e.result, reference_of(op_, v.source->attrs, descs, tensors, out));
+    if (op_.reference != nullptr && op_.decompose != nullptr && v.all_contiguous()) {
+      CHIARO_ASSIGN(const RefTensor parts, decomposition_of(op_, v.source->attrs, descs, tensors));
+      CHIARO_TRY(decomposition_agrees(parts, e.result));
+    }
     AttrMap plain = v.source->attrs;
     for (auto& [name, value] : plain) {
       if (name != "act" || value == AttrValue(std::string("none"))) continue;
@@ -144,6 +149,18 @@ class OpSuite {
       e.before_act = largest_finite(before);
     }
     return e;
+  }
+
+  // Both are in double: only the order of sums may differ.
+  static Status decomposition_agrees(const RefTensor& parts, const RefTensor& whole) {
+    const double bound = 1e-6 * std::max(largest_finite(whole), 1e-30);
+    bool same = parts.shape == whole.shape;
+    for (size_t i = 0; same && i < whole.data.size(); ++i) {
+      const double a = parts.data[i], b = whole.data[i];
+      same = a == b || std::fabs(a - b) <= bound || (std::isnan(a) && std::isnan(b));
+    }
+    if (same) return {};
+    return Error{ErrorCode::internal, "the decomposition differs from the reference", "", "", ""};
   }
 
   // A view of dense doubles.

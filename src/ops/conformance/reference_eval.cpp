@@ -117,8 +117,16 @@ class Evaluation {
   std::map<std::pair<int32_t, int32_t>, Contents> contents_;
 };
 
-Result<RefTensor> decomposed(const OpDef& op, const AttrMap& attrs, InputDescs descs,
-                             std::span<const RefTensor> inputs) {
+}  // namespace
+
+double rounded_to(DType dtype, double value) {
+  std::byte bytes[8] = {};
+  store_element(dtype, bytes, 0, value);
+  return load_element(dtype, bytes, 0);
+}
+
+Result<RefTensor> decomposition_of(const OpDef& op, const AttrMap& attrs, InputDescs descs,
+                                   std::span<const RefTensor> inputs) {
   GraphBuilder g;
   std::vector<Value> values;
   std::vector<ReferenceInput> bound;
@@ -138,21 +146,13 @@ Result<RefTensor> decomposed(const OpDef& op, const AttrMap& attrs, InputDescs d
   return std::move(outputs[0]);
 }
 
-}  // namespace
-
-double rounded_to(DType dtype, double value) {
-  std::byte bytes[8] = {};
-  store_element(dtype, bytes, 0, value);
-  return load_element(dtype, bytes, 0);
-}
-
 Result<RefTensor> reference_of(const OpDef& op, const AttrMap& attrs, InputDescs descs,
                                std::span<const RefTensor> inputs, const TensorDesc& out) {
   if (op.reference == nullptr && op.decompose == nullptr) {
     return Error{ErrorCode::internal, std::string(op.name) + " has neither a reference nor a decomposition", "", "",
                  ""};
   }
-  if (op.reference == nullptr) return decomposed(op, attrs, descs, inputs);
+  if (op.reference == nullptr) return decomposition_of(op, attrs, descs, inputs);
   RefTensor result{out.shape, Doubles(static_cast<size_t>(out.count())), true};
   CHIARO_TRY(op.reference(attrs, inputs, result));
   return result;

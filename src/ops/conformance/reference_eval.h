@@ -30,6 +30,10 @@ Result<std::vector<RefTensor>> evaluate_reference(const Graph& graph, std::span<
 Result<RefTensor> reference_of(const OpDef& op, const AttrMap& attrs, InputDescs descs,
                                std::span<const RefTensor> inputs, const TensorDesc& out);
 
+// The op's decomposition evaluated, for checking it against the reference. Requires op.decompose.
+Result<RefTensor> decomposition_of(const OpDef& op, const AttrMap& attrs, InputDescs descs,
+                                   std::span<const RefTensor> inputs);
+
 // The value after being stored as `dtype` and read back (plain types).
 double rounded_to(DType dtype, double value);
 

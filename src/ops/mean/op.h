@@ -22,6 +22,8 @@ struct Mean {
   static Result<TensorDesc> infer(const Attrs&, InputDescs in);
   static Cost cost(const Attrs&, InputDescs in, const TensorDesc& out);
   static Status reference(const Attrs&, std::span<const RefTensor> in, RefTensor& out);
+  // scale(sum(x)), in f32.
+  static Value decompose(GraphBuilder& g, const Attrs& attrs, std::span<const Value> in);
 };
 
 inline constexpr OpCall<Mean> mean{};

@@ -26,6 +26,8 @@ struct RopeApply {
   static Result<TensorDesc> infer(const Attrs&, InputDescs in);
   static Cost cost(const Attrs&, InputDescs in, const TensorDesc& out);
   static Status reference(const Attrs&, std::span<const RefTensor> in, RefTensor& out);
+  // Slices, four products, two sums and a concat, in f32.
+  static Value decompose(GraphBuilder& g, const Attrs& attrs, std::span<const Value> in);
 };
 
 inline constexpr OpCall<RopeApply> rope_apply{};

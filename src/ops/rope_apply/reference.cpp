@@ -1,4 +1,10 @@
+#include "ops/add/op.h"
+#include "ops/cast/op.h"
+#include "ops/concat/op.h"
+#include "ops/mul/op.h"
+#include "ops/reshape/op.h"
 #include "ops/rope_apply/op.h"
+#include "ops/slice/op.h"
 
 namespace chiaro {
 
@@ -45,6 +51,30 @@ Status RopeApply::reference(const Attrs& attrs, std::span<const RefTensor> in, R
     }
   }
   return {};
+}
+
+Value RopeApply::decompose(GraphBuilder& g, const Attrs& attrs, std::span<const Value> in) {
+  const DType dtype = g.dtype(in[0]);
+  const Shape shape = g.shape(in[0]);  // [N,L,heads,d]
+  const int64_t length = shape[1], d = shape[3], half = d / 2;
+  const bool split = attrs.layout == RopeLayout::split;
+  const Value x = dtype == DType::f32 ? in[0] : cast(g, {.dtype = DType::f32}, in[0]);
+  // Row and column of the 2x2 matrices as [L,1,d/2], to stretch over pictures and heads.
+  const auto rotation = [&](int64_t row, int64_t column) {
+    Value r = slice(g, {.axis = 2, .start = row, .end = row + 1}, in[1]);
+    r = slice(g, {.axis = 3, .start = column, .end = column + 1}, r);
+    return reshape_copy(g, {length, 1, half}, r);
+  };
+  const Value first = split ? slice(g, {.axis = 3, .start = 0, .end = half}, x) : slice(g, {.axis = 3, .step = 2}, x);
+  const Value second =
+      split ? slice(g, {.axis = 3, .start = half}, x) : slice(g, {.axis = 3, .start = 1, .step = 2}, x);
+  const auto rotated = [&](int64_t row) {
+    const Value y = add(g, mul(g, first, rotation(row, 0)), mul(g, second, rotation(row, 1)));
+    return split ? y : reshape(g, {.shape = {shape[0], length, shape[2], half, 1}}, y);
+  };
+  Value y = concat(g, {.axis = -1}, rotated(0), rotated(1));
+  if (!split) y = reshape(g, {.shape = shape}, y);
+  return dtype == DType::f32 ? y : cast(g, {.dtype = dtype}, y);
 }
 
 const OpDef& op_def_rope_apply() {
