@@ -41,6 +41,7 @@ struct OpsOptions {
   std::string device = "cpu";
   std::vector<std::string> ops;
   int threads = 0;
+  bool markdown = false;  // list: the page docs/generated/ops.md
 };
 
 int run_generate(const GenerateOptions& options);

@@ -149,9 +149,9 @@ class GenerateCommand {
 
   Status save(const Job& job, const Picture& picture, int index, const GenerateRequest& used) {
     const auto start = Clock::now();
-    const std::filesystem::path path = job.outputs.name(index);
-    CHIARO_TRY(save_png(path, picture.width, picture.height, picture.rgb, picture_text(used, job.model.name, picture)));
-    saved_.push_back(path_to_utf8(path));
+    const std::string path = path_to_utf8(job.outputs.name(index));
+    CHIARO_TRY(save_picture(path, picture, used, job.model.name));
+    saved_.push_back(path);
     save_seconds_ += seconds_since(start);
     if (options_.verbose > 0) console_.line(fmt::format("saved {} (seed {})", saved_.back(), picture.seed));
     return {};

@@ -49,12 +49,11 @@ void add_request_flags(CLI::App& app, GenerateOptions& o) {
          "-s,--seed", [&o](const std::string& text) { read_seed(text, o); },
          "whole number; negative: a random one (default: 42)")
       ->type_name("N");
-  app.add_option("-b,--batch-count", o.batch_count, "how many pictures; picture i takes seed + i")
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--batch-size", o.batch_size, "pictures computed together; changes speed and memory, never a byte")
-      ->type_name("N")
-      ->capture_default_str();
+  app.add_option("-b,--batch-count", o.batch_count, "how many pictures; picture i takes seed + i (default: 1)")
+      ->type_name("N");
+  app.add_option("--batch-size", o.batch_size,
+                 "pictures computed together; changes speed and memory, never a byte (default: 1)")
+      ->type_name("N");
   add(app, "--sampling-method", o.sampling_method, "euler, euler_a, dpm++2m, ddim (default: the model's)", "NAME");
   add(app, "--schedule,--scheduler", o.schedule, "discrete or karras (default: discrete)", "NAME");
   add(app, "--rng", o.rng, "cuda or cpu: whose random numbers a seed gives (default: cuda)", "NAME");
@@ -67,16 +66,13 @@ void add_request_flags(CLI::App& app, GenerateOptions& o) {
 void add_engine_flags(CLI::App& app, GenerateOptions& o) {
   add(app, "-m,--model", o.model, "a diffusers folder or a .safetensors checkpoint (default: the one that ships)",
       "PATH");
-  app.add_option("-o,--output", o.output, "further pictures: _2, _3, ...; or %d, %03d in it is the number, from 0")
-      ->type_name("FILE.png")
-      ->capture_default_str();
-  app.add_option("-t,--threads", o.threads, "0: one per available core; changes speed, never a byte")
+  app.add_option("-o,--output", o.output,
+                 "further pictures: _2, _3, ...; or %d, %03d in it is the number, from 0 (default: output.png)")
+      ->type_name("FILE.png");
+  app.add_option("-t,--threads", o.threads, "0: one per available core; changes speed, never a byte (default: 0)")
       ->type_name("N")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  app.add_option("--precision", o.precision, "of activations: auto, f32, f16, bf16")
-      ->type_name("TYPE")
-      ->capture_default_str();
+      ->check(CLI::Range(0, 1024).description(""));
+  app.add_option("--precision", o.precision, "of activations: auto, f32, f16, bf16 (default: auto)")->type_name("TYPE");
   app.add_flag("--strict", o.strict, "a result that is not finite is an error at once, without a retry in f32");
   app.add_option("--disable-op", o.disabled_ops, "OP or OP@DEVICE: do without its kernels; may be repeated")
       ->type_name("OP")

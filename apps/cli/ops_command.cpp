@@ -8,6 +8,7 @@
 #include "ops_tables.h"
 #include "runtime/conformance.h"
 #include "runtime/ops_bench.h"
+#include "runtime/ops_docs.h"
 
 namespace chiaro::cli {
 namespace {
@@ -18,11 +19,13 @@ Error no_such_op(const std::string& name) {
 
 Result<int> run_action(const OpsOptions& options, Engine& engine) {
   switch (options.action) {
-    case OpsOptions::Action::list: std::fputs(ops_table(engine).c_str(), stdout); return int{kOk};
+    case OpsOptions::Action::list:
+      std::fputs((options.markdown ? ops_markdown() : ops_table(engine)).c_str(), stdout);
+      return int{kOk};
     case OpsOptions::Action::show: {
       const OpDef* op = find_op(options.ops.front());
       if (op == nullptr) return no_such_op(options.ops.front());
-      std::fputs(op_text(*op, engine).c_str(), stdout);
+      std::fputs(op_card(*op).c_str(), stdout);
       return int{kOk};
     }
     case OpsOptions::Action::test: {

@@ -43,19 +43,4 @@ std::string ops_table(const Engine& engine) {
   return text;
 }
 
-std::string op_text(const OpDef& op, const Engine& engine) {
-  std::string text = fmt::format("{}\n  formula     {}\n  kind        {}\n", op.name, op.formula, kind_name(op.kind));
-  for (const InputSpec& input : op.inputs) {
-    text += fmt::format("  input       {} {}{}\n", input.name, input.shape, input.optional ? ", may be left out" : "");
-  }
-  if (op.variadic) text += "              the last input may be repeated\n";
-  for (const auto& attr : op.default_attrs) text += fmt::format("  attribute   {}\n", attr.first);
-  text += fmt::format("  defined by  {}\n", op.decompose != nullptr ? "simpler ops" : "a double-precision reference");
-  if (op.kind == OpKind::view) return text;
-  for (const Device* device : engine.devices()) {
-    text += fmt::format("  on {:<8} {}\n", device->traits().name, kernel_names(*device, op.name));
-  }
-  return text;
-}
-
 }  // namespace chiaro::cli

@@ -44,7 +44,9 @@ void add_compare(CLI::App& app, CompareOptions& o) {
 
 void add_devices(CLI::App& app, DevicesOptions& o) {
   auto* c = app.add_subcommand("devices", "the devices that can run models, and what they can do");
-  c->add_option("-t,--threads", o.threads, "0: one per available core")->check(CLI::Range(0, 1024))->type_name("N");
+  c->add_option("-t,--threads", o.threads, "0: one per available core")
+      ->check(CLI::Range(0, 1024).description(""))
+      ->type_name("N");
   c->footer("Examples:\n  chiaro devices\n");
 }
 
@@ -62,10 +64,13 @@ void add_ops(CLI::App& app, OpsOptions& o) {
   };
   const auto add_run = [&](CLI::App* sub) {
     sub->add_option("ops", o.ops, "only these (default: all)")->type_name("OP");
-    sub->add_option("-d,--device", o.device, "the device")->type_name("NAME")->capture_default_str();
-    sub->add_option("-t,--threads", o.threads, "0: one per available core")->check(CLI::Range(0, 1024))->type_name("N");
+    sub->add_option("-d,--device", o.device, "the device (default: cpu)")->type_name("NAME");
+    sub->add_option("-t,--threads", o.threads, "0: one per available core")
+        ->check(CLI::Range(0, 1024).description(""))
+        ->type_name("N");
   };
-  add("list", "every operation and the kernels it has", OpsOptions::Action::list, "list");
+  add("list", "every operation and the kernels it has", OpsOptions::Action::list, "list")
+      ->add_flag("--markdown", o.markdown, "the whole catalogue with what every kernel takes, as Markdown");
   auto* show = add("show", "all about one operation", OpsOptions::Action::show, "show group_norm");
   show->add_option("op", o.ops, "its name")->required()->expected(1)->type_name("OP");
   add_run(add("test", "compare the kernels with the double-precision references; exit with 1 where one differs",

@@ -113,6 +113,11 @@ struct GenerateResult {
   std::vector<std::string> notices;  // what was cut, ignored or retried, each a sentence
 };
 
+// Writes a picture as PNG; its text chunks hold the request (`used`, as the result says) and `model`, so that
+// `chiaro --from` can repeat the run. The file appears whole or not at all. `path` is UTF-8. Errors: io.
+Status save_picture(const std::string& path, const Picture& picture, const GenerateRequest& used,
+                    const std::string& model);
+
 // What a model consists of, for `inspect` and errors.
 struct ComponentInfo {
   std::string role;    // "text encoder", "diffusion", "vae"

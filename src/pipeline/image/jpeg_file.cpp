@@ -1,4 +1,5 @@
-// JPEG through libjpeg. Its errors come by longjmp, so the objects that need destroying live in the caller's struct.
+// JPEG through libjpeg. Its errors come by longjmp, so the objects that need destroying live in the caller's struct,
+// and memory is taken where no frame of libjpeg lies between.
 #include <csetjmp>
 #include <cstdio>
 
@@ -10,6 +11,11 @@ namespace chiaro {
 namespace {
 
 struct JpegJob {
+  JpegJob() = default;
+  JpegJob(const JpegJob&) = delete;
+  JpegJob& operator=(const JpegJob&) = delete;
+  ~JpegJob() { jpeg_destroy_decompress(&info); }
+
   jpeg_decompress_struct info{};
   jpeg_error_mgr errors{};
   std::jmp_buf jump{};
@@ -29,7 +35,7 @@ bool decode(JpegJob& job, std::span<const std::byte> bytes, std::string_view whe
   if (setjmp(job.jump) != 0) return false;
   jpeg_mem_src(&job.info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&job.info, TRUE);
-  job.size = check_image_size(job.info.image_width, job.info.image_height, where);
+  job.size = check_image_size(job.info.image_width, job.info.image_height, bytes.size(), where);
   if (!job.size.ok()) return false;
   job.info.out_color_space = JCS_RGB;
   jpeg_start_decompress(&job.info);
@@ -55,7 +61,6 @@ Result<Image> decode_jpeg(std::span<const std::byte> bytes, std::string_view whe
   jpeg_create_decompress(&job.info);
   job.info.client_data = &job;
   const bool ok = decode(job, bytes, where);
-  jpeg_destroy_decompress(&job.info);
   if (!job.size.ok()) return job.size.error();
   if (ok) return std::move(job.image);
   return Error{ErrorCode::bad_file, "\"" + std::string(where) + "\" is not a readable JPEG",

@@ -6,6 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "core/utf8_path.h"
+
 namespace chiaro {
 namespace {
 
@@ -13,15 +15,22 @@ using nlohmann::json;
 
 // The name without folders, as webui prints models.
 std::string model_stem(const std::string& model) {
-  const std::filesystem::path path = std::filesystem::u8path(model);
-  std::string stem = path.stem().string();
-  if (stem.empty()) stem = path.parent_path().stem().string();
-  return stem;
+  std::filesystem::path path = path_from_utf8(model);
+  if (!path.has_filename()) path = path.parent_path();
+  const std::filesystem::path name = path.filename();
+  // Only a file has an ending: a folder may be called "stable-diffusion-v1.5".
+  return path_to_utf8(name.extension() == ".safetensors" || name.extension() == ".ckpt" ? name.stem() : name);
+}
+
+// A PNG's text ends at a NUL and may hold no control character but line feed; the JSON beside it keeps them, escaped.
+std::string one_text(std::string text) {
+  for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 && c != '\n' ? ' ' : c;
+  return text;
 }
 
 std::string parameters_text(const GenerateRequest& r, const std::string& model, const Picture& picture) {
-  std::string text = r.prompt;
-  if (!r.negative_prompt.empty()) text += "\nNegative prompt: " + r.negative_prompt;
+  std::string text = one_text(r.prompt);
+  if (!r.negative_prompt.empty()) text += "\nNegative prompt: " + one_text(r.negative_prompt);
   text += fmt::format(
       "\nSteps: {}, Sampler: {}, Schedule type: {}, CFG scale: {}, Seed: {}, Size: {}x{}, Model: {}, "
       "RNG: {}",
@@ -62,6 +71,7 @@ bool take(const json& from, const char* key, T& field) {
     if (!found->is_number_unsigned()) return false;
   } else {
     if (!found->is_number_integer()) return false;
+    if (found->is_number_unsigned() && found->template get<uint64_t>() > std::numeric_limits<T>::max()) return false;
     const auto wide = found->template get<int64_t>();
     if (wide < std::numeric_limits<T>::min() || wide > std::numeric_limits<T>::max()) return false;
   }
@@ -74,6 +84,11 @@ bool take(const json& from, const char* key, T& field) {
 PngText picture_text(const GenerateRequest& used, const std::string& model, const Picture& picture) {
   return {{std::string(kParametersKeyword), parameters_text(used, model, picture)},
           {std::string(kRequestKeyword), request_json(used, model, picture)}};
+}
+
+Status save_picture(const std::string& path, const Picture& picture, const GenerateRequest& used,
+                    const std::string& model) {
+  return save_png(path_from_utf8(path), picture.width, picture.height, picture.rgb, picture_text(used, model, picture));
 }
 
 Result<StoredRequest> stored_request(const PngText& text, std::string_view where) {

@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <csetjmp>
 #include <cstring>
+#include <new>
 
 #include "core/atomic_file.h"
 #include "core/mapped_file.h"
+#include "core/utf8_path.h"
 #include "pipeline/image/codecs.h"
 
 namespace chiaro {
 namespace {
+
+constexpr char kNoMemory[] = "no memory";
 
 struct PngJob {
   std::vector<std::byte> out;     // writing
@@ -35,7 +39,13 @@ void on_warning(png_structp, png_const_charp) {}
 void on_write(png_structp png, png_bytep data, size_t size) {
   auto& out = job_of(png_get_io_ptr(png)).out;
   const auto* bytes = reinterpret_cast<const std::byte*>(data);
-  out.insert(out.end(), bytes, bytes + size);
+  bool room = true;
+  try {
+    out.insert(out.end(), bytes, bytes + size);
+  } catch (const std::bad_alloc&) {  // must not fly through libpng's frames
+    room = false;
+  }
+  if (!room) png_error(png, kNoMemory);
 }
 void on_flush(png_structp) {}
 
@@ -107,6 +117,9 @@ Result<std::vector<std::byte>> encode_png(int width, int height, std::span<const
   }
   const bool ok = write_png(png, info, job, width, height, rgb.data());
   png_destroy_write_struct(&png, &info);
+  if (!ok && job.message == kNoMemory) {
+    return Error{ErrorCode::out_of_memory, "no memory to write a PNG", "", "make the picture smaller", ""};
+  }
   if (!ok) return Error{ErrorCode::internal, "libpng could not encode the picture", job.message, "", ""};
   return std::move(job.out);
 }
@@ -123,15 +136,20 @@ Result<Image> decode_png(std::span<const std::byte> bytes, std::string_view wher
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
   if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) == 0) return bad_png(where, png.message);
-  if (auto size = check_image_size(png.width, png.height, where); !size.ok()) {
+  if (auto size = check_image_size(png.width, png.height, bytes.size(), where); !size.ok()) {
     png_image_free(&png);
     return std::move(size).error();
   }
-  png.format = PNG_FORMAT_RGB;
+  const bool alpha = (png.format & PNG_FORMAT_FLAG_ALPHA) != 0;
+  png.format = alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB;
+  png.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // without it, 16 bits a channel are taken for linear light
   Image image{static_cast<int>(png.width), static_cast<int>(png.height), {}};
-  image.rgb.resize(PNG_IMAGE_SIZE(png));
-  const png_color white{255, 255, 255};
-  if (png_image_finish_read(&png, &white, image.rgb.data(), 0, nullptr) == 0) return bad_png(where, png.message);
+  const size_t pixels = static_cast<size_t>(png.width) * png.height;
+  image.rgb.resize(pixels * 3);
+  std::vector<uint8_t> rgba(alpha ? pixels * 4 : 0);
+  uint8_t* target = alpha ? rgba.data() : image.rgb.data();
+  if (png_image_finish_read(&png, nullptr, target, 0, nullptr) == 0) return bad_png(where, png.message);
+  if (alpha) flatten_on_white(rgba, image.rgb);
   return image;
 }
 
@@ -140,13 +158,13 @@ Result<PngText> read_png_text(const std::filesystem::path& path) {
   PngJob job;
   job.in = file->bytes();
   if (job.in.size() < 8 || png_sig_cmp(reinterpret_cast<png_const_bytep>(job.in.data()), 0, 8) != 0) {
-    return bad_png(path.string(), "it does not begin like one");
+    return bad_png(path_to_utf8(path), "it does not begin like one");
   }
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &job, on_error, on_warning);
   png_infop info = png != nullptr ? png_create_info_struct(png) : nullptr;
   const bool ok = info != nullptr && read_text(png, info, job);
   png_destroy_read_struct(&png, &info, nullptr);
-  if (!ok) return bad_png(path.string(), job.message);
+  if (!ok) return bad_png(path_to_utf8(path), job.message);
   return std::move(job.found);
 }
 
