@@ -26,6 +26,7 @@ const std::atomic<bool>& catch_interrupts() {
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);
   return interrupted;
 }
 

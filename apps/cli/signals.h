@@ -6,7 +6,8 @@
 namespace chiaro::cli {
 
 // Installs the handlers: SIGINT and SIGTERM set the flag; a second one of either ends the process with 130. SIGPIPE is
-// ignored: a closed pipe behind our messages must not cost the picture. Returns the flag for Callbacks::cancel.
+// ignored: a closed pipe behind our messages must not cost the picture. So is SIGXFSZ: a file above the limit is an
+// error of writing, which cleans up. Returns the flag for Callbacks::cancel.
 const std::atomic<bool>& catch_interrupts();
 
 }  // namespace chiaro::cli

@@ -65,6 +65,8 @@ Result<AtomicFile> AtomicFile::create(const fs::path& path) {
   const fs::path target = follow_links(path);
   std::error_code ec;
   const fs::file_status status = fs::status(target, ec);
+  // A name that is too long, a loop of links, a folder that may not be searched: the rename at the end would fail.
+  if (status.type() == fs::file_type::none) return write_error(path, ec.value(), "looking at it");
   if (!target.has_filename() || fs::is_directory(status)) return write_error(path, EISDIR, "it is a folder");
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     const int fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);

@@ -11,6 +11,11 @@
 namespace chiaro {
 namespace {
 
+Error no_memory(const std::filesystem::path& path) {
+  return {ErrorCode::out_of_memory, "no memory to map \"" + path.string() + "\"", "the system refused address space",
+          "close other programs, or raise the limit on memory (ulimit -v)", path.string()};
+}
+
 Error file_error(const std::filesystem::path& path, std::string why) {
   return {ErrorCode::io, "cannot read \"" + path.string() + "\"", std::move(why), "check the path and its permissions",
           path.string()};
@@ -19,7 +24,8 @@ Error file_error(const std::filesystem::path& path, std::string why) {
 }  // namespace
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, opening a named pipe would wait for a writer for ever.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return file_error(path, std::strerror(errno));
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
@@ -31,9 +37,10 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
     const auto size = static_cast<size_t>(info.st_size);
     void* base = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (base == MAP_FAILED) {
-      const std::string why = std::strerror(errno);
+      const int refused = errno;
       ::close(fd);
-      return file_error(path, why);
+      if (refused == ENOMEM) return no_memory(path);
+      return file_error(path, std::strerror(refused));
     }
     bytes = {static_cast<const std::byte*>(base), size};
   }

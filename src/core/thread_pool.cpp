@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace chiaro {
@@ -23,6 +26,7 @@ struct ThreadPool::Shared {
   uint64_t generation = 0;
   int running = 0;
   bool stop = false;
+  std::exception_ptr thrown;  // the first that left a chunk of this loop
   std::vector<std::thread> workers;
 
   void take_chunks(int worker) {
@@ -31,7 +35,13 @@ struct ThreadPool::Shared {
       if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) break;
       const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
       if (chunk >= chunks) break;
-      (*job)(chunk, worker);
+      try {
+        (*job)(chunk, worker);
+      } catch (...) {  // an allocation that was refused; it must not end the process from a worker
+        next.store(chunks, std::memory_order_relaxed);
+        const std::lock_guard lock(mutex);
+        if (thrown == nullptr) thrown = std::current_exception();
+      }
     }
     t_worker = -1;
   }
@@ -40,7 +50,12 @@ struct ThreadPool::Shared {
 ThreadPool::ThreadPool(int threads)
     : threads_(threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
       shared_(std::make_unique<Shared>()) {
-  for (int w = 1; w < threads_; ++w) shared_->workers.emplace_back([this, w] { worker_loop(w); });
+  shared_->workers.reserve(static_cast<size_t>(threads_ - 1));
+  try {
+    for (int w = 1; w < threads_; ++w) shared_->workers.emplace_back([this, w] { worker_loop(w); });
+  } catch (const std::system_error&) {  // a limit on processes or memory: slower, never another result
+    threads_ = static_cast<int>(shared_->workers.size()) + 1;
+  }
 }
 
 ThreadPool::~ThreadPool() {
@@ -91,6 +106,7 @@ void ThreadPool::parallel_for(int64_t chunks, const std::function<void(int64_t, 
   shared_->take_chunks(0);
   std::unique_lock lock(shared_->mutex);
   shared_->done.wait(lock, [&] { return shared_->running == 0; });
+  if (shared_->thrown != nullptr) std::rethrow_exception(std::exchange(shared_->thrown, nullptr));
 }
 
 }  // namespace chiaro

@@ -14,7 +14,8 @@ namespace chiaro {
 
 class ThreadPool {
  public:
-  // `threads` >= 1 counts the calling thread; 0 means one per available core.
+  // `threads` >= 1 counts the calling thread; 0 means one per available core. Fewer are made where the system refuses
+  // more: threads() says how many.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -23,6 +24,7 @@ class ThreadPool {
   int threads() const { return threads_; }
   // Calls f(chunk, worker) for chunk in [0, chunks), worker in [0, threads()), and returns when all are done.
   // Returns early, with chunks left out, once `*cancel` is true: the caller checks it afterwards.
+  // What a chunk throws on any thread is thrown here, once all threads have left the loop.
   void parallel_for(int64_t chunks, const std::function<void(int64_t chunk, int worker)>& f,
                     const std::atomic<bool>* cancel = nullptr);
 
