@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "plan/passes/passes.h"
 #include "plan/plan.h"
+#include "plan/verify.h"
 
 namespace chiaro {
 namespace {
@@ -83,6 +84,9 @@ Result<std::shared_ptr<const ExecutionPlan>> make_plan(const Graph& graph, std::
     auto next = pass.run(plan->graph, context);
     if (!next.ok()) return std::move(next).error();
     plan->graph = std::move(next).value();
+#ifndef NDEBUG
+    if (auto formed = verify_graph(plan->graph); !formed.ok()) return std::move(formed).error().at(pass.name);
+#endif
     plan->passes.push_back({pass.name, seconds_since(start), context.changes});
   }
   const auto start = std::chrono::steady_clock::now();
@@ -93,6 +97,9 @@ Result<std::shared_ptr<const ExecutionPlan>> make_plan(const Graph& graph, std::
   plan->arena_bytes = memory.arena_bytes + plan->scratch_bytes;
   fill_ports(*plan, memory);
   plan->passes.push_back({"kernels and memory", seconds_since(start), static_cast<int>(plan->steps.size())});
+  const auto checking = std::chrono::steady_clock::now();
+  CHIARO_TRY(verify(*plan));
+  plan->passes.push_back({"verify", seconds_since(checking), 0});
   return std::shared_ptr<const ExecutionPlan>(std::move(plan));
 }
 
