@@ -1,7 +1,7 @@
 // Device: memory, a queue, and kernels. A backend implements this interface; it names no operator.
 //
 // A plan is cut into segments, one device each. compile() turns a segment into something that can be submitted again
-// and again (every sampling step). Thread rule: allocate and can_address from any thread; one submit at a time.
+// and again (every sampling step). Thread rule: any thread, but one thread at a time per segment.
 #pragma once
 
 #include <atomic>
@@ -40,6 +40,7 @@ struct Launch {
 // Called after each launch where a profile was asked for: index in the segment and seconds.
 using LaunchTimer = std::function<void(size_t launch, double seconds)>;
 
+// Belongs to one executor, which runs it once at a time. Several segments of a device may be in flight.
 class CompiledSegment {
  public:
   virtual ~CompiledSegment() = default;
@@ -63,8 +64,8 @@ class Device {
   virtual Result<std::unique_ptr<CompiledSegment>> compile(std::vector<Launch> launches) = 0;
   // Starts the segment. `cancel` is checked per launch and per kernel chunk. Failures surface at wait().
   virtual Status submit(CompiledSegment& segment, const std::atomic<bool>* cancel, const LaunchTimer& timer) = 0;
-  // Errors: cancelled, or what a launch of the last submitted segment reported.
-  virtual Status wait() = 0;
+  // Until the segment's last submit is done. Errors: cancelled, or what a launch reported; each once.
+  virtual Status wait(CompiledSegment& segment) = 0;
 };
 
 }  // namespace chiaro

@@ -20,6 +20,7 @@ struct DeviceTraits {
   std::string kind = "cpu";
   int threads = 1;                // workers that may run at once (scratch is per worker)
   int64_t l2_bytes = 512 * 1024;  // per core
+  bool addresses_host = true;     // its kernels may read any host memory: weights stay where they are mapped
 };
 
 // One operand as a kernel's plan() sees it. Absent optional inputs have `present` false.

@@ -103,7 +103,7 @@ Status launch(Setup& s, Device& device, const KernelPlan& plan, std::string_view
   one.scratch = plan.scratch_bytes() > 0 ? s.scratch.buffer->address() : nullptr;
   CHIARO_ASSIGN(auto segment, device.compile({one}));
   CHIARO_TRY(device.submit(*segment, nullptr, {}));
-  return device.wait();
+  return device.wait(*segment);
 }
 
 Result<std::vector<std::byte>> received(Device& device, const Image& image) {

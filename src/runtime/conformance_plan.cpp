@@ -114,8 +114,7 @@ Result<std::vector<std::byte>> execute(Engine& engine, std::shared_ptr<const Exe
                                        const std::vector<Source>& blocks, const TensorDesc& out) {
   CHIARO_ASSIGN(auto executor, Executor::create(engine, std::move(plan)));
   std::vector<Binding> inputs;
-  for (const Source& block : blocks)
-    inputs.push_back(bind_port(block.name, std::span<const std::byte>(block.bytes)));
+  for (const Source& block : blocks) inputs.push_back(bind_port(block.name, std::span<const std::byte>(block.bytes)));
   std::vector<std::byte> bytes(static_cast<size_t>(out.dense_bytes()), kPoison);
   const Binding output = bind_port("out", std::span(bytes));
   CHIARO_TRY(executor->run(inputs, {&output, 1}));

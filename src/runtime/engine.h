@@ -20,6 +20,9 @@ struct EngineOptions {
   std::shared_ptr<Log> log = {};                        // null: silent
   std::vector<std::string> disabled_ops = {};           // "OP" or "OP@DEVICE"
   std::shared_ptr<const KernelTable> cpu_kernels = {};  // null: the generated table (tests alter it)
+  // In order of preference: "cpu", "isolated:NAME" (backend/isolated). "cpu" is appended where it is not named.
+  std::vector<std::string> devices = {};
+  int64_t isolated_budget = 0;  // bytes of each isolated device; 0: no limit
 };
 
 class Engine {

@@ -34,14 +34,14 @@ Result<std::unique_ptr<Executor>> Executor::create(Engine& engine, std::shared_p
   return executor;
 }
 
-// On the CPU weights are read where they lie, often in a mapped file; only one that starts between two elements'
-// natural addresses is copied.
+// A device that addresses host memory reads weights where they lie, often in a mapped file; only one that starts
+// between two elements' natural addresses is copied. Any other device gets them all.
 Status Executor::stage_weights() {
   Device& device = *engine_.device(plan_->devices.front()->traits().name);
   for (const TensorDataPtr& weight : plan_->weights) {
     if (!weight) return Error{ErrorCode::unsupported, "a graph without weights cannot run", "", "", ""};
     const auto unit = static_cast<uintptr_t>(is_block(weight->desc.dtype) ? 2 : unit_bytes(weight->desc.dtype));
-    if (reinterpret_cast<uintptr_t>(weight->bytes) % unit == 0) {
+    if (device.traits().addresses_host && reinterpret_cast<uintptr_t>(weight->bytes) % unit == 0) {
       weights_.push_back(weight->bytes);
       continue;
     }
@@ -92,17 +92,32 @@ Status Executor::load_inputs(std::span<const Binding> inputs) {
   return {};
 }
 
+// The bytes of an output's view, first to last element, brought to the host.
+Result<std::vector<std::byte>> Executor::fetch(Device& device, const PlanPort& port) const {
+  std::vector<std::byte> bytes(static_cast<size_t>(port.desc.span_bytes()));
+  const MemRef& ref = port.memory;
+  if (ref.region == Region::weight) {  // staged or not, the file has the same bytes
+    std::memcpy(bytes.data(), plan_->weights[static_cast<size_t>(ref.index)]->bytes + ref.offset, bytes.size());
+    return bytes;
+  }
+  const Buffer& from = ref.region == Region::input ? *inputs_[static_cast<size_t>(ref.index)] : *arena_;
+  CHIARO_TRY(device.download(bytes, from, ref.offset));
+  return bytes;
+}
+
 Status Executor::store_outputs(std::span<const Binding> outputs) {
+  Device& device = *engine_.device(plan_->devices.front()->traits().name);
   for (const PlanPort& port : plan_->outputs) {
     CHIARO_ASSIGN(const Binding* binding, find_binding(outputs, port));
-    const std::byte* from = address(port.memory);
-    const int64_t unit = unit_bytes(port.desc.dtype);
-    if (port.desc.contiguous()) {
-      if (binding->bytes > 0) std::memcpy(binding->data, from, static_cast<size_t>(binding->bytes));
+    if (port.desc.contiguous() && port.memory.region == Region::arena) {
+      CHIARO_TRY(device.download({binding->data, static_cast<size_t>(binding->bytes)}, *arena_, port.memory.offset));
       continue;
     }
+    CHIARO_ASSIGN(const std::vector<std::byte> bytes, fetch(device, port));
+    const auto unit = static_cast<size_t>(unit_bytes(port.desc.dtype));
     for_each_element(port.desc, [&](int64_t i, int64_t offset) {
-      std::memcpy(binding->data + i * unit, from + offset * unit, static_cast<size_t>(unit));
+      std::memcpy(binding->data + static_cast<size_t>(i) * unit, bytes.data() + static_cast<size_t>(offset) * unit,
+                  unit);
     });
   }
   return {};
@@ -120,7 +135,7 @@ Status Executor::run(std::span<const Binding> inputs, std::span<const Binding> o
     };
   }
   CHIARO_TRY(device.submit(*segment_, options.cancel, timer));
-  CHIARO_TRY(device.wait());
+  CHIARO_TRY(device.wait(*segment_));
   return store_outputs(outputs);
 }
 

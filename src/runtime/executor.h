@@ -51,6 +51,7 @@ class Executor {
   Status compile();
   const std::byte* address(const MemRef& ref) const;
   Status load_inputs(std::span<const Binding> inputs);
+  Result<std::vector<std::byte>> fetch(Device& device, const PlanPort& port) const;
   Status store_outputs(std::span<const Binding> outputs);
 
   Engine& engine_;

@@ -133,7 +133,7 @@ class Timing {
          ++i) {
       const auto start = Clock::now();
       CHIARO_TRY(device_.submit(segment, nullptr, {}));
-      CHIARO_TRY(device_.wait());
+      CHIARO_TRY(device_.wait(segment));
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
       if (i > 0) result_.seconds = std::min(result_.seconds, seconds);  // the first run touches fresh pages
     }

@@ -3,10 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
-#include "ops/cpu_kernel.h"
+#include "backend/cpu/run_launches.h"
 
 namespace chiaro {
 namespace {
@@ -25,6 +24,7 @@ class HostBuffer final : public Buffer {
 
 struct CpuSegment final : CompiledSegment {
   std::vector<Launch> launches;
+  Status result;  // of the last submit, until wait takes it
 };
 
 Error bad_range(std::string_view what) {
@@ -87,37 +87,18 @@ class CpuDevice final : public Device {
 
   // The CPU's queue is the calling thread: the work is done when submit returns, its result is kept for wait().
   Status submit(CompiledSegment& segment, const std::atomic<bool>* cancel, const LaunchTimer& timer) override {
-    last_ = run(static_cast<CpuSegment&>(segment), cancel, timer);
+    auto& own = static_cast<CpuSegment&>(segment);
+    own.result = run_launches(own.launches, *options_.pool, cancel, timer);
     return {};
   }
 
-  Status wait() override { return std::exchange(last_, Status{}); }
+  Status wait(CompiledSegment& segment) override {
+    return std::exchange(static_cast<CpuSegment&>(segment).result, Status{});
+  }
 
  private:
-  Status run(CpuSegment& segment, const std::atomic<bool>* cancel, const LaunchTimer& timer) {
-    CpuRun context;
-    context.pool = options_.pool;
-    context.cancel = cancel;
-    for (size_t i = 0; i < segment.launches.size(); ++i) {
-      const Launch& launch = segment.launches[i];
-      context.inputs = launch.inputs;
-      context.output = launch.output;
-      context.scratch = launch.scratch;
-      const auto start = std::chrono::steady_clock::now();
-      if (auto status = launch.plan->run(context); !status.ok()) {
-        return std::move(status).error().at(launch.op).at(launch.label);
-      }
-      if (cancel != nullptr && cancel->load()) {
-        return Error{ErrorCode::cancelled, "stopped on request", "", "", std::string(launch.label)};
-      }
-      if (timer) timer(i, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
-    return {};
-  }
-
   CpuDeviceOptions options_;
   DeviceTraits traits_;
-  Status last_;
 };
 
 }  // namespace
