@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -141,10 +142,38 @@ Status append_rule(const NamedText& file, std::size_t line, std::string_view lef
   if (!vocab.merges.add(rule)) {
     return file_error(file.name, fmt::format("line {}: the pair {} {} comes twice", line, shown(left), shown(right)));
   }
+  const auto at = static_cast<std::size_t>(rule.result);
+  if (at >= vocab.merged.size()) vocab.merged.resize(vocab.tokens.size());
+  vocab.merged[at] = true;
   return {};
 }
 
+// A token as the merges see it: without the end of word.
+std::string_view stem(std::string_view token, std::string_view end_of_word) {
+  return token.size() > end_of_word.size() && token.ends_with(end_of_word)
+             ? token.substr(0, token.size() - end_of_word.size())
+             : token;
+}
+
 }  // namespace
+
+Status check_all_merged(const BpeVocab& vocab, std::string_view merges_name, std::string_view end_of_word,
+                        const std::vector<std::string>& special_tokens) {
+  std::size_t unmade = 0, first = 0;
+  for (std::size_t id = 0; id < vocab.tokens.size(); ++id) {
+    const std::string& token = vocab.tokens[id];
+    const std::string_view inner = stem(token, end_of_word);
+    const bool added = inner.size() > 2 && inner.front() == '<' && inner.back() == '>';  // "<cat-toy>"
+    if (token.empty() || added || (id < vocab.merged.size() && vocab.merged[id]) || decode_utf8(inner).size() <= 1 ||
+        std::find(special_tokens.begin(), special_tokens.end(), token) != special_tokens.end()) {
+      continue;
+    }
+    if (unmade++ == 0) first = id;
+  }
+  if (unmade == 0) return {};
+  return file_error(merges_name, fmt::format("no rule makes {} of the vocabulary's {} tokens, such as {}", unmade,
+                                             vocab.ids.size(), shown(vocab.tokens[first])));
+}
 
 std::int32_t BpeVocab::find(const std::string& token) const {
   const auto found = ids.find(token);

@@ -25,6 +25,7 @@ struct BpeVocab {
   std::vector<std::string> tokens;                    // by id; empty where a sparse vocabulary has none
   std::unordered_map<std::string, std::int32_t> ids;  // token -> id
   BpeMerges merges;
+  std::vector<bool> merged;  // by id: some rule makes it; may be shorter than `tokens`
 
   // The id of a token, or -1.
   std::int32_t find(const std::string& token) const;
@@ -35,6 +36,11 @@ struct BpeVocab {
 // LF is taken. Both sides and their concatenation must be tokens, and no pair may come twice. At most `max_merges`
 // rules are read, the rest of the file is not looked at.
 Result<BpeVocab> parse_bpe_vocab(const NamedText& vocab_json, const NamedText& merges_txt, std::size_t max_merges);
+
+// Every token of more than one symbol is the result of a rule, but for special and added ones ("<...>"). A merges.txt
+// that was cut off or is another model's leaves tokens that no text can reach: other ids, and another picture.
+Status check_all_merged(const BpeVocab& vocab, std::string_view merges_name, std::string_view end_of_word,
+                        const std::vector<std::string>& special_tokens);
 
 // The vocabulary that the merges imply: the 256 byte symbols, the same with `end_of_word`, one token a rule, and then
 // the special tokens in the order given.

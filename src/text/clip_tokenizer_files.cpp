@@ -93,6 +93,8 @@ Result<ClipTokenizer> ClipTokenizer::load_files(const std::filesystem::path& voc
 Result<ClipTokenizer> ClipTokenizer::from_memory(const NamedText& vocab_json, const NamedText& merges_txt,
                                                  const ClipTokenizerOptions& options) {
   CHIARO_ASSIGN(BpeVocab vocab, parse_bpe_vocab(vocab_json, merges_txt, options.max_merges));
+  CHIARO_TRY(check_all_merged(vocab, merges_txt.name, options.end_of_word,
+                              {options.bos, options.eos, options.unk, options.pad}));
   return build(std::move(vocab), options, vocab_json.name);
 }
 
