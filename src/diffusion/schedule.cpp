@@ -5,14 +5,25 @@
 #include <string>
 
 namespace chiaro {
+namespace {
+
+// Schedules in use end at 14.6 (Stable Diffusion) to 157 (DDPM); far above, the latents leave the range of f16 and f32.
+constexpr double kMostSigma = 1e6;
+
+}  // namespace
 
 Result<NoiseSchedule> NoiseSchedule::make(const NoiseConfig& config) {
-  if (config.train_steps < 1 || config.train_steps > 1'000'000 || !(config.beta_start > 0) || !(config.beta_end < 1) ||
-      !(config.beta_start <= config.beta_end)) {
+  const auto refused = [&] {
     return Error{ErrorCode::usage, "the noise schedule is not usable",
                  "betas " + std::to_string(config.beta_start) + " to " + std::to_string(config.beta_end) + " over " +
                      std::to_string(config.train_steps) + " steps",
-                 "0 < beta_start <= beta_end < 1 is needed; check scheduler_config.json", ""};
+                 "0 < beta_start <= beta_end < 1 is needed, and noise of at most 1e6 deviations at the last step; "
+                 "check scheduler_config.json",
+                 ""};
+  };
+  if (config.train_steps < 1 || config.train_steps > 1'000'000 || !(config.beta_start > 0) || !(config.beta_end < 1) ||
+      !(config.beta_start <= config.beta_end)) {
+    return refused();
   }
   NoiseSchedule s;
   s.config_ = config;
@@ -25,6 +36,7 @@ Result<NoiseSchedule> NoiseSchedule::make(const NoiseConfig& config) {
     product *= 1.0 - (config.scaled_linear ? value * value : value);
     s.alpha_bar_.push_back(product);
     s.sigma_.push_back(std::sqrt((1.0 - product) / product));
+    if (!(s.sigma_.back() <= kMostSigma)) return refused();
   }
   return s;
 }

@@ -55,13 +55,25 @@ Result<Spacing> spacing_of(const std::string& text, const JsonConfig& config) {
                "leading, linspace and trailing are", "", config.where()};
 }
 
+// Settings that change the picture and are not computed: refused where they are on.
+Status refuse_unread(const JsonConfig& json) {
+  for (const char* key : {"rescale_betas_zero_snr", "clip_sample", "thresholding"}) {
+    CHIARO_ASSIGN(const bool on, json.get_bool(key, false));
+    if (on) {
+      return Error{ErrorCode::unsupported, std::string(key) + " is not supported yet", "the pictures would be wrong",
+                   "set it to false where the model allows it", json.where()};
+    }
+  }
+  return {};
+}
+
 Result<NoiseConfig> read_noise_config(const JsonConfig& json) {
   NoiseConfig c;
   CHIARO_ASSIGN(const int64_t steps, json.get_int("num_train_timesteps", c.train_steps));
   c.train_steps = static_cast<int>(std::clamp<int64_t>(steps, 0, 1'000'001));
-  CHIARO_ASSIGN(c.beta_start, json.get_double("beta_start", c.beta_start));
-  CHIARO_ASSIGN(c.beta_end, json.get_double("beta_end", c.beta_end));
-  CHIARO_ASSIGN(const std::string betas, json.get_string("beta_schedule", "scaled_linear"));
+  CHIARO_ASSIGN(c.beta_start, json.get_double("beta_start"));
+  CHIARO_ASSIGN(c.beta_end, json.get_double("beta_end"));
+  CHIARO_ASSIGN(const std::string betas, json.get_string("beta_schedule"));
   if (betas != "scaled_linear" && betas != "linear") {
     return Error{ErrorCode::unsupported, "beta_schedule \"" + betas + "\" is not known", "scaled_linear and linear are",
                  "", json.where()};
@@ -71,11 +83,7 @@ Result<NoiseConfig> read_noise_config(const JsonConfig& json) {
     return Error{ErrorCode::unsupported, "trained_betas are not read yet", "the noise schedule would be wrong", "",
                  json.where()};
   }
-  CHIARO_ASSIGN(const bool zero_snr, json.get_bool("rescale_betas_zero_snr", false));
-  if (zero_snr) {
-    return Error{ErrorCode::unsupported, "rescale_betas_zero_snr is not read yet", "the noise schedule would be wrong",
-                 "", json.where()};
-  }
+  CHIARO_TRY(refuse_unread(json));
   CHIARO_ASSIGN(const std::string prediction, json.get_string("prediction_type", "epsilon"));
   CHIARO_ASSIGN(c.prediction, prediction_of(prediction, json));
   CHIARO_ASSIGN(const std::string spacing, json.get_string("timestep_spacing", "leading"));
@@ -102,11 +110,18 @@ Status read_folder(Assembly& a, const ModelSource& source) {
                  "copy the whole model folder, with tokenizer/vocab.json and merges.txt", source.path.string()};
   }
   CHIARO_ASSIGN(a.tokenizer, ClipTokenizer::load_folder(tokenizer->second.folder));
-  NoiseConfig noise;
-  if (source.scheduler) {
-    CHIARO_ASSIGN(noise, read_noise_config(*source.scheduler));
+  if (!source.scheduler) {  // what it was trained to predict, and at which noise, cannot be guessed
+    return Error{ErrorCode::bad_file, "the model has no scheduler", "model_index.json names none",
+                 "copy the whole model folder, with scheduler/scheduler_config.json", source.path.string()};
   }
-  CHIARO_ASSIGN(a.noise, NoiseSchedule::make(noise));
+  CHIARO_ASSIGN(const NoiseConfig noise, read_noise_config(*source.scheduler));
+  Result<NoiseSchedule> schedule = NoiseSchedule::make(noise);
+  if (!schedule.ok()) {  // a wrong argument there, a wrong file here
+    Error error = std::move(schedule).error();
+    error.code = ErrorCode::bad_file;
+    return std::move(error).at(source.scheduler->where());
+  }
+  a.noise = std::move(*schedule);
   a.info.kind = "diffusers folder";
   a.info.default_sampler = default_sampler(source.scheduler_class);
   a.info.family = source.pipeline_class;

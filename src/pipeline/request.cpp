@@ -68,6 +68,9 @@ Status resolve_sampler(const Assembly& a, ResolvedRequest& out) {
     out.notices.push_back(fmt::format("--schedule karras has no effect on {}", out.sampler->name));
     r.schedule = "discrete";
   }
+  if (!out.sampler->fresh_noise && r.eta != GenerateRequest{}.eta) {
+    out.notices.push_back(fmt::format("--eta has no effect on {}, which adds no noise", out.sampler->name));
+  }
   CHIARO_ASSIGN(out.run, out.sampler->plan(*a.noise, request));
   return {};
 }
