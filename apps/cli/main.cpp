@@ -1,4 +1,7 @@
 // The program: reads the command line and hands over to a command.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <exception>
 
@@ -17,10 +20,21 @@ struct Runner {
   int operator()(const OpsOptions& o) const { return run_ops(o); }
 };
 
+// Whether what was printed was lost, as on a full disk. A closed pipe or a closed descriptor is the reader's wish.
+bool output_lost() {
+  std::fflush(stdout);
+  struct stat info {};
+  return std::ferror(stdout) != 0 && ::fstat(STDOUT_FILENO, &info) == 0 && !S_ISFIFO(info.st_mode) &&
+         !S_ISSOCK(info.st_mode);
+}
+
 int run(std::vector<std::string> arguments) {
   const auto parsed = parse_arguments(std::move(arguments));
-  if (const int* code = std::get_if<int>(&parsed)) return *code;
-  return std::visit(Runner{}, std::get<Command>(parsed));
+  const int* done = std::get_if<int>(&parsed);
+  const int code = done != nullptr ? *done : std::visit(Runner{}, std::get<Command>(parsed));
+  if (code != kOk || !output_lost()) return code;
+  std::fputs("error[io] cannot write to standard output\n", stderr);
+  return kNoSpace;
 }
 
 }  // namespace
