@@ -48,13 +48,19 @@ class Maker {
     return g_.latest(v) == v && !d.has_broadcast() && !d.self_overlapping();
   }
 
+  Value weight(const Shape& shape) {
+    std::vector<float> data(static_cast<size_t>(element_count(shape)));
+    for (float& v : data) v = static_cast<float>(below(2000) - 1000) / 2000.0F;
+    return g_.weight(make_tensor("w" + std::to_string(weights_++), DType::f32, shape, data));
+  }
+
   void keep(Value v) {
     if (v.valid()) values_.push_back(v);
   }
 
   void step() {
     const Value a = any();
-    switch (below(12)) {
+    switch (below(16)) {
       case 0: return keep(silu(g_, a));
       case 1: return keep(add(g_, a, like(a)));
       case 2: return keep(mul(g_, a, like(a)));
@@ -66,6 +72,10 @@ class Maker {
       case 8: return keep(part(a));
       case 9: return keep(scale(g_, {.scale = 0.5, .shift = 0.25}, a));
       case 10: return keep(contiguous(g_, a));
+      case 11: return keep(softmax(g_, {.axis = -1}, a));
+      case 12: return keep(rms_norm(g_, {}, a));
+      case 13: return keep(matmul(g_, {}, a, weight({g_.shape(a).back(), g_.shape(a).back()})));
+      case 14: return keep(mul(g_, a, weight({g_.shape(a).back()})));
       default: return keep(g_.latest(a));
     }
   }
@@ -98,6 +108,7 @@ class Maker {
   std::mt19937_64 random_;
   GraphBuilder g_;
   std::vector<Value> values_;
+  int weights_ = 0;
   std::vector<std::pair<std::string, std::vector<float>>> inputs_;
 };
 

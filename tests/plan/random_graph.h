@@ -1,4 +1,5 @@
-// Random small graphs: views, in-place chains, writes into views, reads of old versions, shared operands.
+// Random small graphs: views, in-place chains, writes into views, reads of old versions, shared operands, weights, ops
+// with scratch memory.
 #pragma once
 
 #include <random>

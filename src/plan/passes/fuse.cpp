@@ -57,7 +57,7 @@ class FusePass {
     std::vector<bool> absorbed(graph_.nodes().size(), false);
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
       if (absorbed[i] || find_attr(graph_.nodes()[i].op->default_attrs, "act") == nullptr) continue;
-      Chain chain = grow(i);
+      Chain chain = grow(i, absorbed);
       if (chain.links.empty()) continue;
       absorbed[i] = true;
       for (const size_t link : chain.links) absorbed[link] = true;
@@ -70,7 +70,12 @@ class FusePass {
       const Node& node = graph_.nodes()[i];
       if (emit_at[i]) {
         std::vector<Value> inputs;
-        for (const Value v : emit_at[i]->inputs) inputs.push_back(rewriter.mapped(v));
+        for (const Value v : emit_at[i]->inputs) {
+          inputs.push_back(rewriter.mapped(v));
+          if (v.valid() && !inputs.back().valid()) {
+            return Error{ErrorCode::internal, "fuse lost an operand of a chain", "", "", node.label};
+          }
+        }
         rewriter.map(node.output, rewriter.emit(*emit_at[i]->head, *emit_at[i]->head->op, emit_at[i]->attrs, inputs));
       } else if (!absorbed[i]) {
         rewriter.copy(node);
@@ -80,7 +85,8 @@ class FusePass {
   }
 
  private:
-  Chain grow(size_t start) const {
+  // `absorbed`: nodes that belong to a chain already; an add of two results can be the residual of one of them only.
+  Chain grow(size_t start, const std::vector<bool>& absorbed) const {
     Chain chain;
     chain.head = &graph_.nodes()[start];
     chain.attrs = chain.head->attrs;
@@ -92,7 +98,7 @@ class FusePass {
     for (Value v = chain.head->output;;) {
       if (uses_[static_cast<size_t>(v.id)] != 1) return chain;
       const int64_t reader = reader_[static_cast<size_t>(v.id)];
-      if (reader < 0) return chain;  // a graph output
+      if (reader < 0 || absorbed[static_cast<size_t>(reader)]) return chain;  // a graph output, or taken
       const Node& next = graph_.nodes()[static_cast<size_t>(reader)];
       Chain longer = chain;
       if (!link(longer, v, next) || !has_kernel(longer, next)) return chain;
