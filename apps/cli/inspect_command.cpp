@@ -8,6 +8,8 @@
 #include "exit_code.h"
 #include "inspect_text.h"
 #include "model_path.h"
+#include "weights/model_source.h"
+#include "weights/safetensors.h"
 
 namespace chiaro::cli {
 namespace {
@@ -26,6 +28,18 @@ Result<std::string> inspect_picture(const InspectOptions& options) {
   return options.json ? picture_json(image, text) : picture_lines(image, text);
 }
 
+Result<std::vector<FileMetadata>> read_metadata(const std::filesystem::path& path) {
+  CHIARO_ASSIGN(const ModelSource source, open_model(path));
+  std::vector<FileMetadata> all;
+  for (const auto& [name, component] : source.components) {
+    for (const std::filesystem::path& file : component.files) {
+      CHIARO_ASSIGN(const SafetensorsFile opened, SafetensorsFile::open(file));
+      if (!opened.metadata().empty()) all.push_back({path_to_utf8(file), opened.metadata()});
+    }
+  }
+  return all;
+}
+
 Result<std::string> inspect_model(const InspectOptions& options, Console& console) {
   CHIARO_ASSIGN(const ModelPath model, find_model(options.file));
   LoadOptions load;
@@ -35,7 +49,8 @@ Result<std::string> inspect_model(const InspectOptions& options, Console& consol
   // Left-over tensors are part of the report itself.
   load.log_level = options.verbose > 0 ? severity_of(options.verbose) : Severity::error;
   CHIARO_ASSIGN(const std::shared_ptr<Session> session, Session::load(load));
-  return options.json ? model_json(session->info()) : model_lines(session->info());
+  CHIARO_ASSIGN(const std::vector<FileMetadata> metadata, read_metadata(path_from_utf8(model.path)));
+  return options.json ? model_json(session->info(), metadata) : model_lines(session->info(), metadata);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr size_t kMostNames = 20;  // of left-over tensors; the JSON has all
+constexpr size_t kMostMetadata = 200;  // bytes of a value
+constexpr size_t kMostNames = 20;      // of left-over tensors; the JSON has all
 
 // A text from a file, for a terminal: control characters would move the cursor or colour the screen.
 std::string printable(const std::string& text) {
@@ -46,7 +47,7 @@ std::string dump(const ordered_json& json) {
 
 }  // namespace
 
-std::string model_lines(const ModelInfo& info) {
+std::string model_lines(const ModelInfo& info, const std::vector<FileMetadata>& metadata) {
   std::string text = fmt::format("{:<11} {}\n{:<11} {}\n{:<11} {}\n", "model", printable(info.path), "family",
                                  printable(info.family), "kind", info.kind);
   for (const ComponentInfo& c : info.components) {
@@ -59,13 +60,23 @@ std::string model_lines(const ModelInfo& info) {
   }
   text += fmt::format("{:<11} {}\n{:<11} {}\n{:<11} {}x{}\n", "prediction", info.prediction, "sampler",
                       info.default_sampler, "size", info.default_width, info.default_height);
+  for (const FileMetadata& m : metadata) {
+    text += fmt::format("{:<11} {}\n", "metadata", printable(m.file));
+    for (const auto& [key, value] : m.entries) {
+      const bool whole = value.size() <= kMostMetadata;
+      text += fmt::format("  {}: {}{}\n", printable(key), printable(value.substr(0, kMostMetadata)),
+                          whole ? "" : " ... (--json has all)");
+    }
+  }
   return text + name_lines("unused", info.unused) + name_lines("missing", info.missing) +
          name_lines("skipped", info.skipped);
 }
 
-std::string model_json(const ModelInfo& info) {
+std::string model_json(const ModelInfo& info, const std::vector<FileMetadata>& metadata) {
   ordered_json components = ordered_json::array();
   for (const ComponentInfo& c : info.components) components.push_back(component_json(c));
+  ordered_json files = ordered_json::array();
+  for (const FileMetadata& m : metadata) files.push_back({{"file", m.file}, {"metadata", m.entries}});
   return dump({{"model", info.path},
                {"family", info.family},
                {"kind", info.kind},
@@ -74,6 +85,7 @@ std::string model_json(const ModelInfo& info) {
                {"default_sampler", info.default_sampler},
                {"default_width", info.default_width},
                {"default_height", info.default_height},
+               {"files", files},
                {"unused", info.unused},
                {"missing", info.missing},
                {"skipped", info.skipped}});

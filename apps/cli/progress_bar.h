@@ -31,6 +31,7 @@ class ProgressBar {
   Console& console_;
   int batch_size_;
   Clock::time_point start_ = Clock::now(), last_line_ = start_;
+  bool any_line_ = false;
 };
 
 }  // namespace chiaro::cli
