@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <exception>
 #include <mutex>
 #include <new>
 
@@ -39,9 +40,40 @@ Result<DType> activation_dtype(const std::string& precision) {
   return Error{ErrorCode::usage, "there is no precision \"" + precision + "\"", "", "use auto, f32, f16 or bf16", ""};
 }
 
-Error out_of_memory() {
-  return {ErrorCode::out_of_memory, "no memory left", "an allocation was refused",
-          "make the picture or the batch smaller, or close other programs", ""};
+// Says less where there is not even memory to say it: what is left then fits the small buffers of std::string.
+Error out_of_memory() noexcept {
+  try {
+    return {ErrorCode::out_of_memory, "no memory left", "an allocation was refused",
+            "make the picture or the batch smaller, or close other programs", ""};
+  } catch (...) {
+    Error error;
+    error.code = ErrorCode::out_of_memory;
+    error.what = "no memory left";
+    return error;
+  }
+}
+
+Error thrown(std::string_view what) {
+  return {ErrorCode::internal, "an exception ended the run", std::string(what),
+          "if no callback of the calling program threw it, this is a mistake in Chiaro: please report it", ""};
+}
+
+// Nothing is thrown to the caller: refused allocations, and what callbacks throw, end here as values.
+template <class T, class F>
+Result<T> without_exceptions(F&& work) noexcept {
+  try {
+    try {
+      return work();
+    } catch (const std::bad_alloc&) {
+      return out_of_memory();
+    } catch (const std::exception& e) {
+      return thrown(e.what());
+    } catch (...) {
+      return thrown("of a type that is not known");
+    }
+  } catch (...) {
+    return out_of_memory();
+  }
 }
 
 // One generate() call: what it has to say while it runs, and its times.
@@ -119,11 +151,7 @@ class SessionImpl final : public Session {
 
   Result<GenerateResult> generate(const GenerateRequest& request, const Callbacks& callbacks) override {
     const std::lock_guard lock(mutex_);
-    try {
-      return run(request, callbacks);
-    } catch (const std::bad_alloc&) {
-      return out_of_memory();
-    }
+    return without_exceptions<GenerateResult>([&] { return run(request, callbacks); });
   }
 
  private:
@@ -229,11 +257,7 @@ std::string_view stage_name(Stage stage) {
 }
 
 Result<std::shared_ptr<Session>> Session::load(const LoadOptions& options) {
-  try {
-    return SessionImpl::load(options);
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  }
+  return without_exceptions<std::shared_ptr<Session>>([&] { return SessionImpl::load(options); });
 }
 
 }  // namespace chiaro

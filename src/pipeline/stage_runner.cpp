@@ -22,8 +22,10 @@ Result<std::shared_ptr<const ExecutionPlan>> StageRunner::plan(const std::string
     plans_.erase(order_.front());
     order_.erase(order_.begin());
   }
+  std::string kept = key;  // all that can be refused comes before the first change: both keep the same keys
+  order_.reserve(order_.size() + 1);
   plans_.emplace(key, plan);
-  order_.push_back(key);
+  order_.push_back(std::move(kept));
   return plan;
 }
 
