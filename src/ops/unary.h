@@ -23,9 +23,10 @@ struct UnaryCpu {
   }
   static Status run(const Minted<UnaryCpu>& plan, CpuRun& run) {
     const Activation function = plan->function;
-    run_elementwise(
-        run, plan->loop, {run.inputs[0]}, run.output,
-        [function](const float* const* in, float* out, size_t n) { map_activation(function, in[0], out, n); });
+    run_elementwise(run, plan->loop, {run.inputs[0]}, run.output,
+                    [function](DType dtype, const std::byte* const* in, std::byte* out, size_t n) {
+                      activation_row(function, dtype, in[0], out, n);
+                    });
     return {};
   }
 };
@@ -56,9 +57,8 @@ struct GatedCpu {
     const std::byte* value = run.inputs[0] + (plan->gate_first ? plan->second : 0);
     const Activation function = plan->function;
     run_elementwise(run, plan->loop, {gate, value}, run.output,
-                    [function](const float* const* in, float* out, size_t n) {
-                      map_activation(function, in[0], out, n);
-                      binary_row(BinaryFunction::times, in[1], out, out, n);
+                    [function](DType dtype, const std::byte* const* in, std::byte* out, size_t n) {
+                      gated_row(function, dtype, in[0], in[1], out, n);
                     });
     return {};
   }

@@ -13,12 +13,58 @@ namespace {
 
 constexpr int64_t kChunk = 16384;  // elements that a thread takes at once
 constexpr int64_t kPiece = 1024;   // elements gathered at once: three f32 rows of it stay in the first-level cache
+constexpr int64_t kLongRun = 32;   // from it on a run is worth a call of the row function
 constexpr int64_t kShortRun = 16;  // below it a call per run costs more than a plain loop
 
 // An f32 operand that can be used in place from element `start` on.
 bool direct(const Elementwise& plan, size_t operand, const std::byte* base) {
   return plan.nest.flat[operand] && plan.dtypes[operand] == DType::f32 &&
          reinterpret_cast<uintptr_t>(base) % alignof(float) == 0;
+}
+
+// Whether all operands are of one dtype that rows are computed in, and lie in dense, aligned, long enough runs.
+bool in_dense_runs(const Elementwise& plan, const std::byte* const* in, const std::byte* out) {
+  const DType dtype = plan.dtypes[0];
+  if (!row_encodable(dtype)) return false;
+  const auto unit = static_cast<uintptr_t>(unit_bytes(dtype));
+  bool all_flat = true;
+  for (size_t k = 0; k <= plan.inputs; ++k) {
+    const std::byte* base = k == 0 ? out : in[k - 1];
+    if (plan.dtypes[k] != dtype || reinterpret_cast<uintptr_t>(base) % unit != 0) return false;
+    all_flat = all_flat && plan.nest.flat[k];
+    if (!plan.nest.flat[k] && plan.nest.inner_stride(k) != 1) return false;
+  }
+  return all_flat || plan.nest.inner_size() >= kLongRun;
+}
+
+// Operands in dense runs, used where they lie.
+void run_in_place(const CpuRun& run, const Elementwise& plan, const std::byte* const* in, std::byte* out,
+                  const RowFunction& row) {
+  const int64_t unit = unit_bytes(plan.dtypes[0]);
+  const Nest& nest = plan.nest;
+  bool all_flat = true;
+  for (size_t k = 0; k <= plan.inputs; ++k) all_flat = all_flat && nest.flat[k];
+  run.parallel_for((nest.count + kChunk - 1) / kChunk, [&](int64_t chunk, int) {
+    const int64_t start = chunk * kChunk, n = std::min(kChunk, nest.count - start);
+    std::array<std::array<int64_t, kChunk / kLongRun + 2>, Nest::kMaxOperands> offsets;
+    std::array<int64_t, kChunk / kLongRun + 2> lengths;
+    size_t runs = 1;
+    lengths[0] = n;
+    for (size_t k = 0; k <= plan.inputs; ++k) {
+      offsets[k][0] = start;
+      if (all_flat) continue;
+      runs = 0;
+      for_each_run(nest, k, start, n, [&](int64_t offset, int64_t length) {
+        offsets[k][runs] = offset;
+        lengths[runs++] = length;
+      });
+    }
+    for (size_t r = 0; r < runs; ++r) {
+      std::array<const std::byte*, Nest::kMaxOperands> rows{};
+      for (size_t k = 0; k < plan.inputs; ++k) rows[k] = in[k] + offsets[k + 1][r] * unit;
+      row(plan.dtypes[0], rows.data(), out + offsets[0][r] * unit, static_cast<size_t>(lengths[r]));
+    }
+  });
 }
 
 void gather_run(DType dtype, const std::byte* source, int64_t stride, int64_t n, float* out) {
@@ -99,20 +145,21 @@ Elementwise make_elementwise(const TensorDesc& out, std::initializer_list<Tensor
 void run_elementwise(const CpuRun& run, const Elementwise& plan, std::initializer_list<const std::byte*> in,
                      std::byte* out, const RowFunction& row) {
   const std::byte* const* bases = in.begin();
+  if (in_dense_runs(plan, bases, out)) return run_in_place(run, plan, bases, out, row);
   for_each_piece(run, plan.nest.count, [&](int64_t start, int64_t n) {
     alignas(64) float stage[Nest::kMaxOperands][kPiece];
-    std::array<const float*, Nest::kMaxOperands> rows{};
+    std::array<const std::byte*, Nest::kMaxOperands> rows{};
     for (size_t k = 0; k < plan.inputs; ++k) {
       if (direct(plan, k + 1, bases[k])) {
-        rows[k] = reinterpret_cast<const float*>(bases[k]) + start;
+        rows[k] = bases[k] + start * static_cast<int64_t>(sizeof(float));
       } else {
         gather(plan, k + 1, bases[k], start, n, stage[k]);
-        rows[k] = stage[k];
+        rows[k] = reinterpret_cast<const std::byte*>(stage[k]);
       }
     }
     const bool in_place = direct(plan, 0, out);
     float* target = in_place ? reinterpret_cast<float*>(out) + start : stage[Nest::kMaxOperands - 1];
-    row(rows.data(), target, static_cast<size_t>(n));
+    row(DType::f32, rows.data(), reinterpret_cast<std::byte*>(target), static_cast<size_t>(n));
     if (!in_place) scatter(plan, target, start, n, out);
   });
 }

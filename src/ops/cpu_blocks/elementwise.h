@@ -1,8 +1,9 @@
 // The loop of every elementwise CPU kernel: f32, f16 or bf16 in and out at any strides, arithmetic in f32.
 //
-// The elements are numbered by a Nest and cut into chunks of 64 KiB of f32, which threads take; a chunk is worked off
-// in pieces that stay in the first-level cache. An operand that is f32 and dense is used where it lies; any other one
-// is gathered into (scattered from) a piece of f32. Work per element: one load per input, one store.
+// The elements are numbered by a Nest and cut into chunks of 64 KiB of f32, which threads take. Operands of one dtype
+// that lie in dense runs are used where they lie. Else a chunk is worked off in pieces that stay in the first-level
+// cache: an operand that is f32 and dense is used where it lies, any other one is gathered into (scattered from) a
+// piece of f32. Work per element: one load per input, one store.
 #pragma once
 
 #include <functional>
@@ -33,8 +34,9 @@ struct Elementwise {
 // `in`: each stretches to the shape of `out`. Inputs of any plain float dtype or i8; `out` of f32, f16 or bf16.
 Elementwise make_elementwise(const TensorDesc& out, std::initializer_list<TensorDesc> in);
 
-// n elements of every input to n elements of the output; `out` may equal an input row.
-using RowFunction = std::function<void(const float* const* in, float* out, size_t n)>;
+// n elements of every input to n elements of the output, all dense in one dtype: that of the operands, or f32 where
+// they were gathered. `out` may equal an input row.
+using RowFunction = std::function<void(DType dtype, const std::byte* const* in, std::byte* out, size_t n)>;
 void run_elementwise(const CpuRun& run, const Elementwise& plan, std::initializer_list<const std::byte*> in,
                      std::byte* out, const RowFunction& row);
 

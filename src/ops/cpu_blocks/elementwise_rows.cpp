@@ -6,47 +6,95 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu_blocks/elementwise_rows.cpp"
 #include "hwy/foreach_target.h"  // must come before highway.h
-#include "ops/cpu_blocks/simd_math-inl.h"
+#include "ops/cpu_blocks/simd_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace chiaro {
 namespace HWY_NAMESPACE {
 
-// f(VF, VF) -> VF on n pairs. The tail runs on padded vectors (with ones: a quotient of padding raises no flag).
-template <class F>
-HWY_INLINE void zip_f32(const float* a, const float* b, float* out, size_t n, F f) {
+struct IoF32 : LoadF32, StoreF32 {
+  using Raw = float;
+};
+struct IoF16 : LoadF16, StoreF16 {
+  using Raw = uint16_t;
+};
+struct IoBf16 : LoadBf16, StoreBf16 {
+  using Raw = uint16_t;
+};
+
+// The end of a row, filled up with its first element, so that padding raises no flag that no element raises.
+template <class Raw>
+struct Padded {
+  HWY_INLINE Padded(const Raw* from, size_t count) {
+    for (size_t j = count; j < hn::MaxLanes(DF()); ++j) lane[j] = from[0];
+    std::memcpy(lane, from, count * sizeof(Raw));
+  }
+  HWY_ALIGN Raw lane[hn::MaxLanes(DF())];
+};
+
+// f(VF...) -> VF on rows of Io, converted in registers. The tail runs on padded vectors.
+template <class Io, class F, class... In>
+HWY_INLINE void zip_rows(typename Io::Raw* out, size_t n, F f, const In*... in) {
+  using Raw = typename Io::Raw;
   const DF d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    const VF low = f(hn::LoadU(d, a + i), hn::LoadU(d, b + i));
-    const VF high = f(hn::LoadU(d, a + i + lanes), hn::LoadU(d, b + i + lanes));
-    hn::StoreU(low, d, out + i);
-    hn::StoreU(high, d, out + i + lanes);
+    const VF low = f(Io::load(in + i)...);
+    const VF high = f(Io::load(in + i + lanes)...);
+    Io::store(low, out + i);
+    Io::store(high, out + i + lanes);
   }
   for (; i < n; i += lanes) {
     const size_t count = n - i < lanes ? n - i : lanes;
-    HWY_ALIGN float left[hn::MaxLanes(d)], right[hn::MaxLanes(d)];
-    hn::Store(hn::Set(d, 1.0f), d, left);
-    hn::Store(hn::Set(d, 1.0f), d, right);
-    std::memcpy(left, a + i, count * sizeof(float));
-    std::memcpy(right, b + i, count * sizeof(float));
-    hn::Store(f(hn::Load(d, left), hn::Load(d, right)), d, left);
-    std::memcpy(out + i, left, count * sizeof(float));
+    const VF y = f(Io::load(Padded<Raw>(in + i, count).lane)...);
+    HWY_ALIGN Raw tail[hn::MaxLanes(d)];
+    Io::store(y, tail);
+    std::memcpy(out + i, tail, count * sizeof(Raw));
   }
 }
 
-void binary(BinaryFunction function, const float* a, const float* b, float* out, size_t n) {
+template <class F, class... In>
+HWY_INLINE void zip_dtype(DType dtype, void* out, size_t n, F f, const In*... in) {
+  switch (dtype) {
+    case DType::f32: return zip_rows<IoF32>(static_cast<float*>(out), n, f, static_cast<const float*>(in)...);
+    case DType::f16: return zip_rows<IoF16>(static_cast<uint16_t*>(out), n, f, static_cast<const uint16_t*>(in)...);
+    case DType::bf16: return zip_rows<IoBf16>(static_cast<uint16_t*>(out), n, f, static_cast<const uint16_t*>(in)...);
+    default: return;
+  }
+}
+
+void binary(BinaryFunction function, DType dtype, const void* a, const void* b, void* out, size_t n) {
   switch (function) {
-    case BinaryFunction::plus: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Add(x, y); });
-    case BinaryFunction::minus: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Sub(x, y); });
-    case BinaryFunction::times: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Mul(x, y); });
-    case BinaryFunction::over: return zip_f32(a, b, out, n, [](VF x, VF y) HWY_ATTR { return hn::Div(x, y); });
+    case BinaryFunction::plus:
+      return zip_dtype(
+          dtype, out, n, [](VF x, VF y) HWY_ATTR { return hn::Add(x, y); }, a, b);
+    case BinaryFunction::minus:
+      return zip_dtype(
+          dtype, out, n, [](VF x, VF y) HWY_ATTR { return hn::Sub(x, y); }, a, b);
+    case BinaryFunction::times:
+      return zip_dtype(
+          dtype, out, n, [](VF x, VF y) HWY_ATTR { return hn::Mul(x, y); }, a, b);
+    case BinaryFunction::over:
+      return zip_dtype(
+          dtype, out, n, [](VF x, VF y) HWY_ATTR { return hn::Div(x, y); }, a, b);
   }
 }
 
-void affine(const float* x, float factor, float offset, float* out, size_t n) {
-  map_f32(x, out, n, [=](VF v) HWY_ATTR { return hn::MulAdd(v, hn::Set(DF(), factor), hn::Set(DF(), offset)); });
+void affine(DType dtype, const void* x, float factor, float offset, void* out, size_t n) {
+  const auto f = [=](VF v) HWY_ATTR { return hn::MulAdd(v, hn::Set(DF(), factor), hn::Set(DF(), offset)); };
+  zip_dtype(dtype, out, n, f, x);
+}
+
+void activation(Activation function, DType dtype, const void* x, void* out, size_t n) {
+  with_activation(function, [=](auto f) HWY_ATTR { zip_dtype(dtype, out, n, f, x); });
+}
+
+void gated(Activation function, DType dtype, const void* gate, const void* value, void* out, size_t n) {
+  with_activation(function, [=](auto f) HWY_ATTR {
+    zip_dtype(
+        dtype, out, n, [f](VF g, VF v) HWY_ATTR { return hn::Mul(f(g), v); }, gate, value);
+  });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -58,12 +106,20 @@ namespace chiaro {
 
 HWY_EXPORT(binary);
 HWY_EXPORT(affine);
+HWY_EXPORT(activation);
+HWY_EXPORT(gated);
 
-void binary_row(BinaryFunction function, const float* a, const float* b, float* out, size_t n) {
-  HWY_DYNAMIC_DISPATCH(binary)(function, a, b, out, n);
+void binary_row(BinaryFunction function, DType dtype, const void* a, const void* b, void* out, size_t n) {
+  HWY_DYNAMIC_DISPATCH(binary)(function, dtype, a, b, out, n);
 }
-void affine_row(const float* x, float factor, float offset, float* out, size_t n) {
-  HWY_DYNAMIC_DISPATCH(affine)(x, factor, offset, out, n);
+void affine_row(DType dtype, const void* x, float factor, float offset, void* out, size_t n) {
+  HWY_DYNAMIC_DISPATCH(affine)(dtype, x, factor, offset, out, n);
+}
+void activation_row(Activation function, DType dtype, const void* x, void* out, size_t n) {
+  HWY_DYNAMIC_DISPATCH(activation)(function, dtype, x, out, n);
+}
+void gated_row(Activation function, DType dtype, const void* gate, const void* value, void* out, size_t n) {
+  HWY_DYNAMIC_DISPATCH(gated)(function, dtype, gate, value, out, n);
 }
 
 }  // namespace chiaro

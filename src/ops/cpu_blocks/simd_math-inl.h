@@ -1,8 +1,9 @@
 // Vector exp, erf, tanh and the activations, for one Highway target. Include after hwy/foreach_target.h.
 //
 // Every function is a fixed sequence of lane-wise operations: a lane's result depends on its input alone, never on its
-// position or on tail handling (tails run the same code on a padded vector, see map_f32). Polynomials are the single
-// precision ones of Cephes (Moshier 1989): expf, tanhf, ndtrf.
+// position or on tail handling (tails run the same code on a padded vector, see map_f32). The polynomials of
+// tanh and erf are the single precision ones of Cephes (Moshier 1989): tanhf, ndtrf; those of exp and gelu are minimax
+// fits of this project (weighted least squares, reweighted after Lawson 1961).
 
 #if defined(CHIARO_SIMD_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef CHIARO_SIMD_MATH_INL_H
@@ -35,24 +36,38 @@ HWY_INLINE VF polynomial(VF x, const float (&c)[N]) {
   return p;
 }
 
-// e^x, within 2 ulp over the whole range including subnormal results; e^-inf = 0, overflow gives inf, NaN stays NaN.
-HWY_INLINE VF exp_f32(VF x) {
+// e^x for |x| <= 160: |r| <= ln(2) / 2, a minimax polynomial (relative error 3e-9, 1 and r fixed) and a shift of the
+// exponent by n; overflow gives inf, subnormal results are rounded once. NaN stays NaN.
+HWY_INLINE VF exp_reduced(VF x) {
   const DF d;
-  const DI di;
-  static constexpr float kPoly[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f,
-                                    4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f};
-  const VF clamped = hn::Min(hn::Max(x, hn::Set(d, -104.0f)), hn::Set(d, 89.0f));
-  const VF n = hn::Round(hn::Mul(clamped, hn::Set(d, 1.44269504088896341f)));
-  VF r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), clamped);  // n * high part of ln 2 is exact
+  static constexpr float kPoly[] = {
+      1.3814432633e-3f, 8.3687967417e-3f, 4.1668395807e-2f, 1.6666519973e-1f, 4.9999993403e-1f, 1.0f, 1.0f};
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
+  const VF shift = hn::Set(d, 12582912.0f);
+  const VF shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896341f), shift);
+  const VF n = hn::Sub(shifted, shift);
+  VF r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);  // n * high part of ln 2 is exact
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
-  const VF e = hn::Add(hn::MulAdd(polynomial(r, kPoly), hn::Mul(r, r), r), hn::Set(d, 1.0f));
-  // 2^n in two factors, as n reaches from -150 to 128.
-  const auto whole = hn::ConvertTo(di, n);
+  const VF e = polynomial(r, kPoly);
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  return VF{_mm512_scalef_ps(e.raw, n.raw)};
+#else
+  // 2^n in two factors, as n reaches from -231 to 231.
+  const DI di;
+  const auto whole = hn::Sub(hn::BitCast(di, shifted), hn::Set(di, 0x4B400000));
   const auto half = hn::ShiftRight<1>(whole);
   const auto bias = hn::Set(di, 127);
   const VF s1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
   const VF s2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(whole, half), bias)));
-  return hn::IfThenElse(hn::Eq(x, x), hn::Mul(hn::Mul(e, s1), s2), x);
+  return hn::Mul(hn::Mul(e, s1), s2);
+#endif
+}
+
+// e^x, within 2 ulp over the whole range including subnormal results; e^-inf = 0, overflow gives inf, NaN stays NaN:
+// x86 minima and maxima give the second operand where one is NaN, those of Arm give NaN.
+HWY_INLINE VF exp_f32(VF x) {
+  const DF d;
+  return exp_reduced(hn::Min(hn::Set(d, 89.0f), hn::Max(hn::Set(d, -104.0f), x)));
 }
 
 HWY_INLINE VF tanh_f32(VF x) {
@@ -110,18 +125,19 @@ HWY_INLINE VF times_sigmoid(VF x, VF y) {
   return hn::Div(x, hn::Add(hn::Set(d, 1.0f), exp_f32(hn::Neg(y))));
 }
 
-// x Phi(x), with Phi through erfc for large |x|, so that the negative tail keeps its digits.
+// x Phi(x) = max(x, 0) - q, q = |x| Phi(-|x|) = |x| e^(-x^2 / 2) R(|x|). No digits cancel: q is less than half of a
+// positive x, and is the whole result for a negative one. R(a) = erfcx(a / sqrt 2) / 2 is smooth: a minimax quotient on
+// [0, 14.5] (relative error 6e-9, all coefficients positive); beyond, e^(-x^2 / 2) is 0 in f32.
 HWY_INLINE VF gelu_f32(VF x) {
   const DF d;
-  const VF z = hn::Mul(x, hn::Set(d, 0.70710678118654752440f));
-  VF inner, outer;
-  erf_parts(z, inner, outer);
-  const VF half = hn::Set(d, 0.5f);
-  const VF one = hn::Set(d, 1.0f);
-  const VF tail = hn::Mul(half, outer);
-  const VF far = hn::IfThenElse(hn::Lt(x, hn::Zero(d)), tail, hn::Sub(one, tail));
-  const VF near = hn::MulAdd(half, hn::CopySign(inner, z), half);
-  return hn::Mul(x, hn::IfThenElse(hn::Lt(hn::Abs(z), one), near, far));
+  static constexpr float kAbove[] = {4.116294253e-3f, 4.063313591e-2f, 1.832348845e-1f, 4.382946327e-1f,
+                                     5.000000030e-1f};
+  static constexpr float kBelow[] = {1.031789982e-2f, 1.018586145e-1f, 4.694699570e-1f,
+                                     1.202502128e+0f, 1.674474247e+0f, 1.0f};
+  const VF a = hn::Min(hn::Set(d, 15.0f), hn::Abs(x));
+  const VF e = exp_reduced(hn::Mul(hn::Mul(a, a), hn::Set(d, -0.5f)));
+  const VF above = hn::Mul(hn::Mul(a, e), polynomial(a, kAbove));
+  return hn::Sub(hn::Max(hn::Zero(d), x), hn::Div(above, polynomial(a, kBelow)));
 }
 
 // gelu_tanh uses (1 + tanh u) / 2 = sigmoid(2 u).
@@ -145,21 +161,49 @@ HWY_INLINE void map_f32(const float* in, float* out, size_t n, F f) {
   std::memcpy(out + i, tail, (n - i) * sizeof(float));
 }
 
-HWY_MAYBE_UNUSED static HWY_NOINLINE void activate_row(Activation activation, const float* in, float* out, size_t n) {
+struct Identity {
+  HWY_INLINE VF operator()(VF x) const { return x; }
+};
+struct ReluVector {
+  HWY_INLINE VF operator()(VF x) const { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(DF())), x); }
+};
+struct SiluVector {
+  HWY_INLINE VF operator()(VF x) const { return times_sigmoid(x, x); }
+};
+struct GeluVector {
+  HWY_INLINE VF operator()(VF x) const { return gelu_f32(x); }
+};
+struct GeluTanhVector {
+  HWY_INLINE VF operator()(VF x) const { return gelu_tanh_f32(x); }
+};
+struct QuickGeluVector {
+  HWY_INLINE VF operator()(VF x) const { return times_sigmoid(x, hn::Mul(x, hn::Set(DF(), 1.702f))); }
+};
+struct SigmoidVector {
+  HWY_INLINE VF operator()(VF x) const { return sigmoid_f32(x); }
+};
+struct TanhVector {
+  HWY_INLINE VF operator()(VF x) const { return tanh_f32(x); }
+};
+
+// Calls visit(f) with the function VF -> VF of an activation.
+template <class Visit>
+HWY_INLINE void with_activation(Activation activation, const Visit& visit) {
   switch (activation) {
-    case Activation::none:
-      if (in != out) std::memcpy(out, in, n * sizeof(float));
-      return;
-    case Activation::relu:
-      return map_f32(in, out, n, [](VF x) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(DF())), x); });
-    case Activation::silu: return map_f32(in, out, n, [](VF x) HWY_ATTR { return times_sigmoid(x, x); });
-    case Activation::gelu: return map_f32(in, out, n, [](VF x) HWY_ATTR { return gelu_f32(x); });
-    case Activation::gelu_tanh: return map_f32(in, out, n, [](VF x) HWY_ATTR { return gelu_tanh_f32(x); });
-    case Activation::quick_gelu:
-      return map_f32(in, out, n, [](VF x) HWY_ATTR { return times_sigmoid(x, hn::Mul(x, hn::Set(DF(), 1.702f))); });
-    case Activation::sigmoid: return map_f32(in, out, n, [](VF x) HWY_ATTR { return sigmoid_f32(x); });
-    case Activation::tanh: return map_f32(in, out, n, [](VF x) HWY_ATTR { return tanh_f32(x); });
+    case Activation::none: return visit(Identity{});
+    case Activation::relu: return visit(ReluVector{});
+    case Activation::silu: return visit(SiluVector{});
+    case Activation::gelu: return visit(GeluVector{});
+    case Activation::gelu_tanh: return visit(GeluTanhVector{});
+    case Activation::quick_gelu: return visit(QuickGeluVector{});
+    case Activation::sigmoid: return visit(SigmoidVector{});
+    case Activation::tanh: return visit(TanhVector{});
   }
+}
+
+HWY_MAYBE_UNUSED static HWY_NOINLINE void activate_row(Activation activation, const float* in, float* out, size_t n) {
+  if (activation == Activation::none && in == out) return;
+  with_activation(activation, [=](auto f) HWY_ATTR { map_f32(in, out, n, f); });
 }
 
 }  // namespace HWY_NAMESPACE

@@ -23,7 +23,9 @@ struct ScaleCpu {
   static Status run(const Minted<ScaleCpu>& plan, CpuRun& run) {
     const float factor = plan->factor, offset = plan->offset;
     run_elementwise(run, plan->loop, {run.inputs[0]}, run.output,
-                    [=](const float* const* in, float* out, size_t n) { affine_row(in[0], factor, offset, out, n); });
+                    [=](DType dtype, const std::byte* const* in, std::byte* out, size_t n) {
+                      affine_row(dtype, in[0], factor, offset, out, n);
+                    });
     return {};
   }
 };
