@@ -48,7 +48,8 @@ struct ThreadPool::Shared {
 };
 
 ThreadPool::ThreadPool(int threads)
-    : threads_(threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
+    : threads_(threads > 0 ? std::min(threads, kMostThreads)
+                           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()))),
       shared_(std::make_unique<Shared>()) {
   shared_->workers.reserve(static_cast<size_t>(threads_ - 1));
   try {

@@ -14,8 +14,9 @@ namespace chiaro {
 
 class ThreadPool {
  public:
-  // `threads` >= 1 counts the calling thread; 0 means one per available core. Fewer are made where the system refuses
-  // more: threads() says how many.
+  static constexpr int kMostThreads = 1024;
+  // `threads` >= 1 counts the calling thread; 0 or less means one per available core. Fewer are made above kMostThreads
+  // and where the system refuses more: threads() says how many.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -70,6 +70,13 @@ TEST_F(Limits, FewerThreadsThanAskedForGiveTheSameResult) {
 #endif
 }
 
+TEST_F(Limits, ThreadsHaveALimit) {
+  if (CHIARO_SANITIZED) GTEST_SKIP() << "a sanitizer's threads are dear";
+  ThreadPool pool(2'000'000'000);
+  EXPECT_LE(pool.threads(), ThreadPool::kMostThreads);
+  EXPECT_EQ(sum_with(pool, 100), 4950);
+}
+
 TEST_F(Limits, MemoryThatCannotBeMappedIsMissingMemory) {
   if (CHIARO_SANITIZED) GTEST_SKIP() << "sanitizers need the address space that this test takes away";
   const fs::path path = folder_ / "sparse";
