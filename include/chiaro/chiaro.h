@@ -31,32 +31,33 @@ using LogSink = std::function<void(Severity, std::string_view category, std::str
 
 class Allocator;  // core/memory.h: tests count, poison and refuse with it
 
+// (Every field has an initialiser, so that naming some of them compiles without warnings.)
 struct LoadOptions {
-  std::string model;  // UTF-8 path: a diffusers folder or a single checkpoint file
-  int threads = 0;    // 0: one per available core
-  LogSink log;        // empty: silent
+  std::string model = {};  // UTF-8 path: a diffusers folder or a single checkpoint file
+  int threads = 0;         // 0: one per available core
+  LogSink log = {};        // empty: silent
   Severity log_level = Severity::notice;
-  std::vector<std::string> disabled_ops;  // "OP" or "OP@DEVICE"
-  std::string precision = "auto";         // of activations: "auto" (f32 on the CPU), "f32", "f16", "bf16"
-  bool fuse = true;                       // off: run the models op by op, as they are written
-  std::shared_ptr<Allocator> allocator;   // null: the system's
+  std::vector<std::string> disabled_ops = {};  // "OP" or "OP@DEVICE"
+  std::string precision = "auto";              // of activations: "auto" (f32 on the CPU), "f32", "f16", "bf16"
+  bool fuse = true;                            // off: run the models op by op, as they are written
+  std::shared_ptr<Allocator> allocator = {};   // null: the system's
 };
 
 struct GenerateRequest {
-  std::string prompt, negative_prompt;  // UTF-8; webui syntax: (word:1.2), [word], BREAK
-  int width = 0, height = 0;            // pixels; 0: what the model was trained at. Any size >= 8
+  std::string prompt = {}, negative_prompt = {};  // UTF-8; webui syntax: (word:1.2), [word], BREAK
+  int width = 0, height = 0;                      // pixels; 0: what the model was trained at. Any size >= 8
   int steps = 20;
   double cfg_scale = 7.0;  // 1 switches guidance off
   uint64_t seed = 42;
-  bool random_seed = false;     // draw a seed; the result says which
-  int batch_count = 1;          // picture i uses seed + i
-  int batch_size = 1;           // pictures computed together; changes speed and memory, never a byte
-  std::string sampling_method;  // empty: what the model's scheduler config names, else euler_a
-  std::string schedule;         // empty or "discrete", "karras"
-  std::string rng = "cuda";     // "cuda" or "cpu": whose normals a seed gives
-  double eta = 1.0;             // of ancestral samplers
-  int clip_skip = 0;            // 0 or 1: the last layer; 2: the one before
-  bool strict = false;          // a non-finite stage is an error at once, without a retry in f32
+  bool random_seed = false;          // draw a seed; the result says which
+  int batch_count = 1;               // picture i uses seed + i
+  int batch_size = 1;                // pictures computed together; changes speed and memory, never a byte
+  std::string sampling_method = {};  // empty: what the model's scheduler config names, else euler_a
+  std::string schedule = {};         // empty or "discrete", "karras"
+  std::string rng = "cuda";          // "cuda" or "cpu": whose normals a seed gives
+  double eta = 1.0;                  // of ancestral samplers
+  int clip_skip = 0;                 // 0 or 1: the last layer; 2: the one before
+  bool strict = false;               // a non-finite stage is an error at once, without a retry in f32
 };
 
 enum class Stage : int { load, encode, sample, decode, save };
@@ -88,12 +89,12 @@ struct Picture {
 };
 
 struct Callbacks {
-  std::function<void(const Progress&)> on_progress;  // on the calling thread
-  std::function<void(const LatentView&)> on_latent;  // after every step (step 0: the start)
-  std::function<void(const OpTime&)> on_op;          // a profile: every kernel launch
+  std::function<void(const Progress&)> on_progress = {};  // on the calling thread
+  std::function<void(const LatentView&)> on_latent = {};  // after every step (step 0: the start)
+  std::function<void(const OpTime&)> on_op = {};          // a profile: every kernel launch
   // As soon as picture `index` is finished, on the calling thread; an error ends the run with it. What was handed out
   // here is not lost by a later error or cancel.
-  std::function<Status(const Picture&, int index, const GenerateRequest& used)> on_picture;
+  std::function<Status(const Picture&, int index, const GenerateRequest& used)> on_picture = {};
   const std::atomic<bool>* cancel = nullptr;  // true: stop within a kernel, error "cancelled"
 };
 

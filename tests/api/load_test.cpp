@@ -39,7 +39,7 @@ TEST(Load, TheShippedModelSaysWhatItIs) {
 }
 
 TEST(Load, AMissingModelIsNamed) {
-  const Error error = refused(options_of("/no/such model 猫"));
+  const Error error = refused({.model = "/no/such model 猫"});
   EXPECT_EQ(error.code, ErrorCode::io);
   EXPECT_NE(error.format().find("/no/such model 猫"), std::string::npos);
 }

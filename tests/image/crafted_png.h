@@ -32,8 +32,8 @@ inline std::string deflated(const std::string& raw) {
 struct PngSpec {
   uint32_t width = 1, height = 1;
   int depth = 8, colour = 2;  // 0 gray, 2 RGB, 3 palette, 4 gray and alpha, 6 RGBA
-  std::string between = {};  // chunks between IHDR and IDAT
-  std::string rows = {};     // scanlines, each with its filter byte
+  std::string between = {};   // chunks between IHDR and IDAT
+  std::string rows = {};      // scanlines, each with its filter byte
 };
 
 inline std::string png(const PngSpec& spec) {

@@ -101,6 +101,14 @@ TEST(Metadata, TheParametersHoldNoControlCharacters) {
   EXPECT_EQ(text[0].second.substr(0, 10), "a b [2Jc\nd");
 }
 
+TEST(Metadata, WhatIsNotUtf8IsReplaced) {
+  GenerateRequest r = full_request();
+  r.prompt = "a\xff b";
+  const PngText text = picture_text(r, "tiny", picture_of(r));
+  EXPECT_EQ(text[0].second.substr(0, 7), "a\xEF\xBF\xBD b\n");
+  EXPECT_EQ(stored_request(text, "")->request.prompt, "a\xEF\xBF\xBD b");
+}
+
 Error refused(const std::string& json) {
   const auto stored = stored_request({{"chiaro", json}}, "x.png");
   EXPECT_FALSE(stored.ok()) << json;

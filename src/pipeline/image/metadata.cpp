@@ -23,7 +23,9 @@ std::string model_stem(const std::string& model) {
 }
 
 // A PNG's text ends at a NUL and may hold no control character but line feed; the JSON beside it keeps them, escaped.
-std::string one_text(std::string text) {
+std::string one_text(const std::string& prompt) {
+  // Through the JSON and back: what is not UTF-8 becomes U+FFFD, as there.
+  auto text = json::parse(json(prompt).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
   for (char& c : text) c = static_cast<unsigned char>(c) < 0x20 && c != '\n' ? ' ' : c;
   return text;
 }
