@@ -1,5 +1,6 @@
 // The graph passes, one by one: every file of tests/passes/<pass>/ holds a graph, a line `---`, and the graph that the
-// pass makes of it on the CPU. Its first line says what it shows; a line `# without OP...` disables ops on the device.
+// pass makes of it on the CPU. Its first line says what it shows. A line `# without OP...` takes ops from the device, a
+// line `# dense OP...` makes their kernels refuse strided operands (the CPU's own take any strides).
 // CHIARO_UPDATE_PASSES=1 writes the expectations anew.
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 
 #include "graph/text.h"
@@ -27,8 +29,16 @@ const std::map<std::string, Pass> kPasses = {
 
 struct Example {
   std::string input, expected;
-  std::vector<std::string> disabled;
+  std::vector<std::string> without, dense;
 };
+
+std::vector<std::string> words_behind(const std::string& line, const std::string& start) {
+  std::vector<std::string> all;
+  if (!line.starts_with(start)) return all;
+  std::istringstream words(line.substr(start.size()));
+  for (std::string word; words >> word;) all.push_back(word);
+  return all;
+}
 
 Example read_example(const fs::path& path) {
   std::ifstream file(path);
@@ -41,13 +51,32 @@ Example read_example(const fs::path& path) {
       continue;
     }
     (behind ? example.expected : example.input) += line + "\n";
-    if (std::istringstream words(line); line.starts_with("# without ")) {
-      std::string word;
-      words >> word >> word;
-      while (words >> word) example.disabled.push_back(word);
-    }
+    if (const auto words = words_behind(line, "# without "); !words.empty()) example.without = words;
+    if (const auto words = words_behind(line, "# dense "); !words.empty()) example.dense = words;
   }
   return example;
+}
+
+// A kernel of the CPU's table, for dense operands only.
+Result<KernelPlan> plan_dense(const Call& call, const DeviceTraits& traits) {
+  const auto strided = [](const Operand& o) { return o.present && !o.desc.contiguous(); };
+  if (!strided(call.output) && std::none_of(call.inputs.begin(), call.inputs.end(), strided)) {
+    for (const Kernels& kernels : cpu_kernel_table()) {
+      if (!kernels.empty() && kernels[0].op == call.op->name) return kernels[0].plan(call, traits);
+    }
+  }
+  return kernel_refusal(call.op->name, "strides", "dense operands");
+}
+
+std::shared_ptr<const KernelTable> kernels_of(const Example& example) {
+  KernelTable table = cpu_kernel_table();
+  for (Kernels& kernels : table) {
+    for (Kernel& kernel : kernels) {
+      const bool named = std::find(example.dense.begin(), example.dense.end(), kernel.op) != example.dense.end();
+      if (named) kernel.plan = &plan_dense;
+    }
+  }
+  return std::make_shared<const KernelTable>(std::move(table));
 }
 
 // What the pass makes of the example; errors as text, so that refusals can be expected, too.
@@ -56,7 +85,8 @@ std::string result_of(Pass pass, const Example& example) {
   if (!graph.ok()) return "the input does not parse: " + graph.error().format();
   EngineOptions options;
   options.threads = 1;
-  options.disabled_ops = example.disabled;
+  options.disabled_ops = example.without;
+  options.cpu_kernels = kernels_of(example);
   const auto engine = Engine::create(std::move(options)).value();
   PassContext context{engine->devices(), {}};
   const auto made = pass(*graph, context);

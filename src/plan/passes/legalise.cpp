@@ -25,9 +25,8 @@ class Legaliser {
     Status refusal = supported(op, attrs, inputs);
     if (refusal.ok()) return builder_.add(op, attrs, std::move(inputs));
     if (depth >= kMaxDepth) return builder_.fail(std::move(refusal).error());
-    if (op.kind == OpKind::compute) {
-      if (const auto dense_inputs = with_copies(op, attrs, inputs)) return builder_.add(op, attrs, *dense_inputs);
-    } else if (&op != &op_def_write() && !builder_.desc(inputs[0]).contiguous()) {
+    if (const auto dense_inputs = with_copies(op, attrs, inputs)) return builder_.add(op, attrs, *dense_inputs);
+    if (op.kind == OpKind::inplace && &op != &op_def_write() && !builder_.desc(inputs[0]).contiguous()) {
       return write_back(op, attrs, std::move(inputs), depth);
     }
     if (op.decompose != nullptr) return decompose(op, attrs, inputs, depth);
@@ -55,18 +54,21 @@ class Legaliser {
     return {builder_.desc(v), 1, true};
   }
 
+  // The target of a write is never copied: its memory is the result.
   std::optional<std::vector<Value>> with_copies(const OpDef& op, const AttrMap& attrs, std::vector<Value> inputs) {
     std::vector<Operand> operands;
     bool any = false;
-    for (const Value v : inputs) {
-      operands.push_back(operand(v));
+    const size_t first = op.kind == OpKind::inplace ? 1 : 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      operands.push_back(operand(inputs[i]));
       Operand& o = operands.back();
-      if (!o.present || o.desc.contiguous()) continue;
+      if (i < first || !o.present || o.desc.contiguous()) continue;
       o = {dense(o.desc.dtype, o.desc.shape), kArenaAlignment, true};
       any = true;
     }
     if (!any || !check(op, attrs, operands).ok()) return std::nullopt;
-    for (Value& v : inputs) {
+    for (size_t i = first; i < inputs.size(); ++i) {
+      Value& v = inputs[i];
       if (!v.valid() || builder_.desc(v).contiguous()) continue;
       v = contiguous(builder_, v);
       ++changes_;
