@@ -5,7 +5,7 @@ OUT ?= chiaro.png
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 30
 # The test programs that exercise threads, run under ThreadSanitizer; `make test-full` runs all of them.
-TSAN_TESTS ?= core plan pipeline
+TSAN_TESTS ?= core plan runtime pipeline
 # Objects compiled in one checkout are found again from another: the folder is not part of ccache's key.
 export CCACHE_NOHASHDIR = 1
 export CCACHE_BASEDIR = $(CURDIR)
