@@ -69,8 +69,10 @@ Result<AtomicFile> AtomicFile::create(const fs::path& path) {
   if (status.type() == fs::file_type::none) return write_error(path, ec.value(), "looking at it");
   if (!target.has_filename() || fs::is_directory(status)) return write_error(path, EISDIR, "it is a folder");
   if (fs::exists(status) && !fs::is_regular_file(status)) {
-    const int fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+    // A named pipe that nobody reads would make open() wait for ever, through SIGINT too.
+    const int fd = ::open(target.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return write_error(path, errno, "opening it");
+    ::fcntl(fd, F_SETFL, 0);  // writing may wait
     return AtomicFile(target, {}, fd);
   }
   // A file that the user made read-only is kept, although the folder would allow to replace it.

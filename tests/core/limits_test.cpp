@@ -114,6 +114,9 @@ TEST_F(Limits, ANamedPipeIsRefusedAtOnce) {
   const auto file = MappedFile::open(path);  // would wait for a writer
   ASSERT_FALSE(file.ok());
   EXPECT_NE(file.error().why.find("not a regular file"), std::string::npos);
+  const auto out = AtomicFile::create(path);  // would wait for a reader
+  ASSERT_FALSE(out.ok());
+  EXPECT_EQ(out.error().code, ErrorCode::io);
 }
 
 TEST_F(Limits, NamesThatCannotBeWrittenAreRefusedBeforeTheWork) {
