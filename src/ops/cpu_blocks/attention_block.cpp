@@ -116,11 +116,20 @@ HWY_INLINE void softmax_row(float* scores, int64_t count, int64_t visible, float
   const VF lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
   const VF factor = hn::Set(d, scale);
   for (int64_t j = visible; j < round_up(count, lanes); ++j) scores[j] = 0;
+  const auto masked = [=](VF s, int64_t j) HWY_ATTR {
+    return visible - j < lanes ? hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(visible - j)), s, lowest) : s;
+  };
   VF highest = lowest;
-  for (int64_t j = 0; j < visible; j += lanes) {
+  // Without a bias the largest scaled score is the largest score, scaled: the first pass need not store.
+  const bool plain = bias == nullptr && scale > 0;
+  if (plain) {
+    for (int64_t j = 0; j < visible; j += lanes) highest = hn::Max(highest, masked(hn::LoadU(d, scores + j), j));
+    highest = hn::Mul(highest, factor);
+  }
+  for (int64_t j = 0; !plain && j < visible; j += lanes) {
     VF s = hn::Mul(hn::LoadU(d, scores + j), factor);
     if (bias != nullptr) s = hn::Add(s, hn::LoadU(d, bias + j));
-    if (visible - j < lanes) s = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(visible - j)), s, lowest);
+    s = masked(s, j);
     hn::StoreU(s, d, scores + j);
     highest = hn::Max(highest, s);
   }
@@ -130,7 +139,8 @@ HWY_INLINE void softmax_row(float* scores, int64_t count, int64_t visible, float
   const VF shift = hn::IfThenZeroElse(hn::Eq(after, lowest), after);
   VF sum = hn::Zero(d);
   for (int64_t j = 0; j < visible; j += lanes) {
-    const VF e = exp_f32(hn::Sub(hn::LoadU(d, scores + j), shift));
+    const VF s = hn::LoadU(d, scores + j);
+    const VF e = exp_f32(hn::Sub(plain ? masked(hn::Mul(s, factor), j) : s, shift));
     hn::StoreU(e, d, scores + j);
     sum = hn::Add(sum, e);
   }
@@ -177,9 +187,8 @@ HWY_INLINE void finish_rows(const AttentionRun& run, const AttentionPlace& at, b
     if (total == 0.0f) {
       std::memset(row, 0, static_cast<size_t>(p.d) * sizeof(float));
     } else {
-      for (int64_t c = 0; c < p.d; c += vector_lanes()) {
-        hn::StoreU(hn::Div(hn::LoadU(d, row + c), hn::Set(d, total)), d, row + c);
-      }
+      const VF weight = hn::Set(d, 1.0f / total);
+      for (int64_t c = 0; c < p.d; c += vector_lanes()) hn::StoreU(hn::Mul(hn::LoadU(d, row + c), weight), d, row + c);
     }
     const AttentionTensor& map = p.out_map;
     const int64_t offset = at.batch * map.batch_stride + (at.row + r) * map.row_stride + at.head * map.head_stride;

@@ -8,6 +8,7 @@
 #define HWY_TARGET_INCLUDE "ops/cpu_blocks/gemm.cpp"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "ops/cpu_blocks/conv_pack-inl.h"
+#include "ops/cpu_blocks/gemm_narrow-inl.h"
 
 #ifndef CHIARO_GEMM_ONCE
 #define CHIARO_GEMM_ONCE
@@ -36,6 +37,7 @@ namespace HWY_NAMESPACE {
 void pack_unit(const GemmRun& run, int64_t unit, float* packed) {
   const GemmProblem& p = *run.problem;
   const int64_t k = run.cut.k;
+  if (run.cut.n <= kGemmNarrow) return pack_narrow(p.b, p.a, run.cut.n, packed);
   const int64_t end = std::min((unit + 1) * kGemmNrMax, run.group_columns);
   for (int64_t n = unit * kGemmNrMax; n < end; n += panel_width()) {
     const int64_t width = panel_columns(run.group_columns - n);
@@ -87,7 +89,13 @@ void gemm_chunk(const GemmRun& run, int64_t chunk, int worker) {
   WindowStart starts[kGemmMc];
   window_starts(p.a, m0, rows, starts);
   const float* b = run.packed_in + n0 * cut.k;
-  for (int64_t k = 0; k < cut.k; k += cut.kc) {
+  const bool narrow = cut.n <= kGemmNarrow;
+  if (narrow) std::memset(a + kNarrowRows * kGemmAStride, 0, kGemmAStride * sizeof(float));
+  for (int64_t r = 0; narrow && r < rows; r += kNarrowRows) {
+    narrow_rows(p.a, starts + r, std::min<int64_t>(kNarrowRows, rows - r), b, a, sums + r * kGemmAccStride,
+                kGemmAccStride);
+  }
+  for (int64_t k = 0; !narrow && k < cut.k; k += cut.kc) {
     const int64_t depth = std::min(cut.kc, cut.k - k);
     pack_rows(p.a, starts, rows, k, depth, a);
     block_product(rows, columns, k, depth, cut.k, a, b, sums, kGemmAccStride, k != 0);

@@ -8,7 +8,9 @@
 //
 // Determinism: element (m, n) is summed in an order that depends on K alone: blocks of gemm_kc(K) products, each one
 // chain of fused multiply-adds (multiply, then add, on SSE4), block sums added in order. Rows, columns, batch, threads,
-// edges of tiles do not matter, so picture i of a batch has the bits that it has alone.
+// edges of tiles do not matter, so picture i of a batch has the bits that it has alone. Products of at most four
+// columns are summed otherwise, in one chain per vector lane along the channels of each tap, then over the lanes: again
+// an order that depends on the shape of a row of A alone.
 //
 // Thread rule: gemm() may run concurrently on different scratch and pools. Nothing is allocated.
 // Source of the blocking: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008.

@@ -11,6 +11,7 @@ inline constexpr int64_t kGemmMc = 96;     // rows of a chunk: a multiple of eve
 inline constexpr int64_t kGemmKc = 320;    // depth of a block; a panel of A stays in L1, a block of B in L2
 inline constexpr int64_t kGemmNb = 384;    // columns of a chunk at most
 inline constexpr int64_t kGemmNrMax = 32;  // widest panel of B (two AVX-512 vectors): cuts are multiples of it
+inline constexpr int64_t kGemmNarrow = 4;  // products of so few columns take the kernel of gemm_narrow-inl.h
 // Packed rows of A are this far apart: 16 floats more than needed, so that rows do not meet in the same cache sets.
 inline constexpr int64_t kGemmAStride = kGemmKc + 16;
 inline constexpr int64_t kGemmAccStride = kGemmNb + 16;

@@ -98,6 +98,8 @@ HWY_INLINE void load_dense(const std::byte* source, size_t n, float* out) {
   size_t i = 0;
   for (; i + lanes <= n; i += lanes) hn::StoreU(L::load(in + i), d, out + i);
   if (i == n) return;
+  // The last vector overlaps the one before, where there is one.
+  if (n >= lanes) return hn::StoreU(L::load(in + n - lanes), d, out + n - lanes);
   HWY_ALIGN Raw raw[hn::MaxLanes(d)] = {};
   HWY_ALIGN float tail[hn::MaxLanes(d)];
   std::memcpy(raw, source + i * sizeof(Raw), (n - i) * sizeof(Raw));
@@ -178,6 +180,7 @@ HWY_INLINE void store_any(const float* in, size_t n, std::byte* target, int64_t 
   if (stride == 1) {
     Raw* out = reinterpret_cast<Raw*>(target);
     for (; i + lanes <= n; i += lanes) S::store(hn::LoadU(d, in + i), out + i);
+    if (i < n && n >= lanes) return S::store(hn::LoadU(d, in + n - lanes), out + n - lanes);
   }
   HWY_ALIGN float tail[hn::MaxLanes(d)] = {};
   HWY_ALIGN Raw raw[hn::MaxLanes(d)];
