@@ -23,6 +23,7 @@ std::string attr_text(const AttrValue& value) {
     std::string operator()(const std::shared_ptr<const HostFunction>& v) const {
       return "<" + (v ? v->name : std::string("none")) + ">";
     }
+    std::string operator()(const NeverHeld&) const { return {}; }
   };
   return std::visit(Visitor{}, value);
 }

@@ -20,8 +20,18 @@ namespace chiaro {
 
 struct HostFunction;  // see graph/host_function.h: the body of a `custom` op
 
-using AttrValue =
-    std::variant<int64_t, double, bool, std::string, std::vector<int64_t>, std::shared_ptr<const HostFunction>>;
+// Never held. Without a type of our own among them, libstdc++ 12 takes the alternatives of AttrValue for ones that
+// leave no variant without a value; its copy constructor, when an allocation is refused, then destroys what was not
+// made.
+struct NeverHeld {
+  NeverHeld() = default;
+  NeverHeld(const NeverHeld&) noexcept {}
+  NeverHeld& operator=(const NeverHeld&) noexcept { return *this; }
+  bool operator==(const NeverHeld&) const = default;
+};
+
+using AttrValue = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>,
+                               std::shared_ptr<const HostFunction>, NeverHeld>;
 using AttrMap = std::vector<std::pair<std::string, AttrValue>>;
 
 std::string attr_text(const AttrValue& value);  // 32, 1e-05, true, "silu", [1,1]
