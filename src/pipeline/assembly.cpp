@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/utf8_path.h"
 #include "models/clip/model.h"
 #include "models/stable_diffusion.h"
 #include "models/unet/model.h"
@@ -196,7 +197,7 @@ Status check_fit(const Assembly& a) {
 }  // namespace
 
 Result<std::unique_ptr<Assembly>> assemble(const std::string& path, Log& log) {
-  CHIARO_ASSIGN(const ModelSource source, open_model(std::filesystem::u8path(path)));
+  CHIARO_ASSIGN(const ModelSource source, open_model(path_from_utf8(path)));
   auto assembly = std::make_unique<Assembly>();
   Assembly& a = *assembly;
   a.info.path = path;
