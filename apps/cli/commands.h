@@ -9,13 +9,13 @@
 namespace chiaro::cli {
 
 struct GenerateOptions {
-  std::optional<std::string> model, prompt, negative_prompt, sampling_method, schedule, rng;
+  std::optional<std::string> model, prompt, negative_prompt, sampling_method, schedule, rng, precision;
   std::optional<int> width, height, steps, clip_skip;
   std::optional<double> cfg_scale, eta;
   std::optional<uint64_t> seed;
   bool random_seed = false;
   int batch_count = 1, batch_size = 1, threads = 0, verbose = 0;
-  std::string output = "output.png", precision = "auto", profile, from;
+  std::string output = "output.png", profile, from;
   std::vector<std::string> disabled_ops;
   bool strict = false, no_fuse = false;
   std::vector<std::string> without_effect;  // sentences about flags that were accepted and do nothing

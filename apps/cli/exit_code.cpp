@@ -10,7 +10,7 @@ int exit_code(const Error& error, Phase phase) {
     case ErrorCode::out_of_memory: return kNoSpace;
     case ErrorCode::cancelled: return kInterrupted;
     case ErrorCode::io: return phase == Phase::reading ? kBadInput : kNoSpace;
-    case ErrorCode::unsupported:
+    case ErrorCode::unsupported: return kBadInput;  // what was given asks for more than there is, whenever that shows
     case ErrorCode::shape:
     case ErrorCode::dtype: return phase == Phase::reading ? kBadInput : kInternal;
     case ErrorCode::ownership:

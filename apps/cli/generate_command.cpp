@@ -67,6 +67,7 @@ Status read_request(const GenerateOptions& o, GenerateRequest& request, std::opt
   override_with(request.rng, o.rng);
   override_with(request.eta, o.eta);
   override_with(request.clip_skip, o.clip_skip);
+  override_with(request.precision, o.precision);
   request.random_seed = o.random_seed;
   request.batch_count = o.batch_count;
   request.batch_size = o.batch_size;
@@ -129,7 +130,6 @@ class GenerateCommand {
     load.log = console_.sink();
     load.log_level = severity_of(options_.verbose);
     load.disabled_ops = options_.disabled_ops;
-    load.precision = options_.precision;
     load.fuse = !options_.no_fuse;
     return Session::load(load);
   }

@@ -57,6 +57,7 @@ struct GenerateRequest {
   std::string rng = "cuda";          // "cuda" or "cpu": whose normals a seed gives
   double eta = 1.0;                  // of ancestral samplers
   int clip_skip = 0;                 // 0 or 1: the last layer; 2: the one before
+  std::string precision = {};        // of activations; empty: the Session's (LoadOptions::precision)
   bool strict = false;               // a non-finite stage is an error at once, without a retry in f32
 };
 

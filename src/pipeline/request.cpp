@@ -81,7 +81,15 @@ int64_t round_up(int64_t value, int64_t multiple) {
 
 }  // namespace
 
-Result<ResolvedRequest> resolve_request(const Assembly& a, const GenerateRequest& request) {
+Result<DType> activation_dtype(const std::string& precision) {
+  if (precision == "auto" || precision == "f32") return DType::f32;  // "auto": the CPU computes in f32
+  if (precision == "f16") return DType::f16;
+  if (precision == "bf16") return DType::bf16;
+  return Error{ErrorCode::usage, "there is no precision \"" + precision + "\"", "", "use auto, f32, f16 or bf16", ""};
+}
+
+// Says less where there is not even memory to say it: what is left then fits the small buffers of std::string.
+Result<ResolvedRequest> resolve_request(const Assembly& a, const GenerateRequest& request, DType session_dtype) {
   ResolvedRequest out;
   out.request = request;
   GenerateRequest& r = out.request;
@@ -92,6 +100,11 @@ Result<ResolvedRequest> resolve_request(const Assembly& a, const GenerateRequest
   if (r.rng != "cuda" && r.rng != "cpu") {
     return usage(fmt::format("there is no random generator \"{}\"", r.rng), "", "use --rng cuda or --rng cpu");
   }
+  out.dtype = session_dtype;
+  if (!r.precision.empty()) {
+    CHIARO_ASSIGN(out.dtype, activation_dtype(r.precision));
+  }
+  r.precision = std::string(dtype_name(out.dtype));
   out.rng = r.rng == "cpu" ? RngKind::cpu : RngKind::cuda;
   if (r.random_seed) {
     std::random_device device;  // 32 bits: short enough to type again

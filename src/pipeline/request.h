@@ -15,13 +15,18 @@ struct ResolvedRequest {
   const Sampler* sampler = nullptr;
   SamplerRun run;
   RngKind rng = RngKind::cuda;
+  DType dtype = DType::f32;  // of activations
   bool guided = true;
   int64_t latent_height = 0, latent_width = 0;  // padded so that the network's levels divide them
   int crop_x = 0, crop_y = 0;                   // of the finished picture, in pixels
   std::vector<std::string> notices;
 };
 
+// "auto", "f32", "f16", "bf16". Errors: usage.
+Result<DType> activation_dtype(const std::string& precision);
+
 // Errors: usage, each with what is allowed.
-Result<ResolvedRequest> resolve_request(const Assembly& assembly, const GenerateRequest& request);
+Result<ResolvedRequest> resolve_request(const Assembly& assembly, const GenerateRequest& request,
+                                        DType session_dtype = DType::f32);
 
 }  // namespace chiaro

@@ -33,14 +33,6 @@ std::shared_ptr<Log> make_log(const LoadOptions& options) {
   });
 }
 
-Result<DType> activation_dtype(const std::string& precision) {
-  if (precision == "auto" || precision == "f32") return DType::f32;  // "auto": the CPU computes in f32
-  if (precision == "f16") return DType::f16;
-  if (precision == "bf16") return DType::bf16;
-  return Error{ErrorCode::usage, "there is no precision \"" + precision + "\"", "", "use auto, f32, f16 or bf16", ""};
-}
-
-// Says less where there is not even memory to say it: what is left then fits the small buffers of std::string.
 Error out_of_memory() noexcept {
   try {
     return {ErrorCode::out_of_memory, "no memory left", "an allocation was refused",
@@ -156,7 +148,7 @@ class SessionImpl final : public Session {
 
  private:
   Result<GenerateResult> run(const GenerateRequest& request, const Callbacks& callbacks) {
-    CHIARO_ASSIGN(const ResolvedRequest resolved, resolve_request(*assembly_, request));
+    CHIARO_ASSIGN(const ResolvedRequest resolved, resolve_request(*assembly_, request, dtype_));
     const GenerateRequest& used = resolved.request;
     memory_->reset_peak();
     GenerateResult result;
@@ -182,19 +174,23 @@ class SessionImpl final : public Session {
     return result;
   }
 
-  // Runs one stage; a result that is not finite is computed once more in f32, unless it was f32 or `strict` forbids it.
+  // Runs one stage; a result that is not finite is computed once more in f32, unless it was f32 or the request forbids
+  // it.
   template <class F>
-  auto stage_in(std::string_view stage, bool strict, GenerateResult& result, F&& work) -> decltype(work(DType::f32)) {
-    auto out = work(dtype_);
-    if (out.ok() || out.error().code != ErrorCode::non_finite || dtype_ == DType::f32 || strict) return out;
+  auto stage_in(std::string_view stage, const ResolvedRequest& resolved, GenerateResult& result, F&& work)
+      -> decltype(work(DType::f32)) {
+    const DType dtype = resolved.dtype;
+    auto out = work(dtype);
+    const bool final = dtype == DType::f32 || resolved.request.strict;
+    if (out.ok() || out.error().code != ErrorCode::non_finite || final) return out;
     result.notices.push_back(
-        fmt::format("{} was computed again in f32: in {} {}", stage, dtype_name(dtype_), out.error().what));
+        fmt::format("{} was computed again in f32: in {} {}", stage, dtype_name(dtype), out.error().what));
     return work(DType::f32);
   }
 
   Result<Conditioning> encode(const ResolvedRequest& resolved, Run& run, GenerateResult& result) {
     const GenerateRequest& used = resolved.request;
-    auto out = stage_in("the text encoder", used.strict, result, [&](DType dtype) {
+    auto out = stage_in("the text encoder", resolved, result, [&](DType dtype) {
       return encode_prompts(*assembly_, *runner_,
                             {used.prompt, used.negative_prompt, resolved.guided, used.clip_skip, dtype}, run.options());
     });
@@ -204,12 +200,11 @@ class SessionImpl final : public Session {
 
   Status make_group(const ResolvedRequest& resolved, const Conditioning& conditioning, int first, int pictures,
                     Run& run, GenerateResult& result) {
-    const bool strict = resolved.request.strict;
     SamplingHooks hooks;
     hooks.on_step = [&](int step, int steps) { run.report(step, steps); };
     hooks.on_latent = run.callbacks().on_latent;
     run.begin(Stage::sample, first, resolved.request.steps);
-    CHIARO_ASSIGN(const std::vector<float> latents, stage_in("sampling", strict, result, [&](DType dtype) {
+    CHIARO_ASSIGN(const std::vector<float> latents, stage_in("sampling", resolved, result, [&](DType dtype) {
                     return sample_latents(*assembly_, *runner_, resolved, conditioning, first, pictures, dtype, hooks,
                                           run.options());
                   }));
@@ -218,7 +213,7 @@ class SessionImpl final : public Session {
     const size_t one = latents.size() / static_cast<size_t>(pictures);
     for (int i = 0; i < pictures; ++i) {
       const std::span<const float> own = std::span(latents).subspan(static_cast<size_t>(i) * one, one);
-      CHIARO_ASSIGN(Picture picture, stage_in("the decoder", strict, result, [&](DType dtype) {
+      CHIARO_ASSIGN(Picture picture, stage_in("the decoder", resolved, result, [&](DType dtype) {
                       return decode_picture(*assembly_, *runner_, resolved, own, dtype, run.options());
                     }));
       picture.seed = resolved.request.seed + static_cast<uint64_t>(first + i);

@@ -25,6 +25,7 @@ GenerateRequest full_request() {
   r.rng = "cpu";
   r.eta = 0.1;
   r.clip_skip = 2;
+  r.precision = "f16";
   return r;
 }
 
@@ -73,6 +74,7 @@ TEST(Metadata, EveryFieldComesBack) {
   EXPECT_EQ(stored.request.cfg_scale, r.cfg_scale);
   EXPECT_EQ(stored.request.seed, r.seed);
   EXPECT_EQ(stored.request.sampling_method, "euler");
+  EXPECT_EQ(stored.request.precision, "f16");
   EXPECT_EQ(stored.request.schedule, "karras");
   EXPECT_EQ(stored.request.rng, "cpu");
   EXPECT_EQ(stored.request.eta, 0.1);
@@ -116,9 +118,29 @@ Error refused(const std::string& json) {
 }
 
 TEST(Metadata, BrokenChunksAreRefused) {
-  for (const char* json : {"", "{", "[]", "7", R"({"steps":"7"})", R"({"steps":7.5})", R"({"steps":99999999999})",
-                           R"({"width":18446744073709551611})", R"({"seed":-1})", R"({"seed":1e30})",
-                           R"({"prompt":["a"]})", R"({"cfg_scale":null})", "{\"prompt\":\"\xff\"}"}) {
+  for (const char* json : {"", "{", "{}", "[]", "7", "{\"prompt\":\"\xff\"}"}) {
+    EXPECT_EQ(refused(json).code, ErrorCode::bad_file) << json;
+  }
+  // One field of a whole chunk changed, or left out: the rest must not hide it.
+  const std::string whole = picture_text(full_request(), "tiny", picture_of(full_request()))[1].second;
+  ASSERT_TRUE(stored_request({{"chiaro", whole}}, "x.png").ok()) << whole;
+  const std::pair<const char*, const char*> changes[] = {
+      {"\"steps\":7", "\"steps\":\"7\""},
+      {"\"steps\":7", "\"steps\":7.5"},
+      {"\"steps\":7", "\"steps\":99999999999"},
+      {"\"width\":16", "\"width\":18446744073709551611"},
+      {"\"seed\":18446744073709551615", "\"seed\":-1"},
+      {"\"seed\":18446744073709551615", "\"seed\":1e30"},
+      {"\"precision\":\"f16\"", "\"precision\":[\"f16\"]"},
+      {"\"rng\":\"cpu\"", "\"rng\":null"},
+      {"\"steps\":7,", ""},
+      {"\"precision\":\"f16\",", ""},
+  };
+  for (const auto& [from, to] : changes) {
+    std::string json = whole;
+    const size_t at = json.find(from);
+    ASSERT_NE(at, std::string::npos) << from << " in " << whole;
+    json.replace(at, std::string_view(from).size(), to);
     EXPECT_EQ(refused(json).code, ErrorCode::bad_file) << json;
   }
   EXPECT_EQ(refused(std::string(100'000, '[')).code, ErrorCode::bad_file);

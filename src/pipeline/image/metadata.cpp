@@ -56,15 +56,16 @@ std::string request_json(const GenerateRequest& r, const std::string& model, con
                  {"schedule", r.schedule},
                  {"rng", r.rng},
                  {"eta", r.eta},
-                 {"clip_skip", r.clip_skip}};
+                 {"clip_skip", r.clip_skip},
+                 {"precision", r.precision}};
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Reads one field of the right kind; leaves it alone where it is missing.
+// Reads one field, which must be there and of the right kind: a run is repeated whole or not at all.
 template <class T>
 bool take(const json& from, const char* key, T& field) {
   const auto found = from.find(key);
-  if (found == from.end()) return true;
+  if (found == from.end()) return false;
   if constexpr (std::is_same_v<T, std::string>) {
     if (!found->is_string()) return false;
   } else if constexpr (std::is_same_v<T, double>) {
@@ -108,9 +109,10 @@ Result<StoredRequest> stored_request(const PngText& text, std::string_view where
                     take(parsed, "steps", r.steps) && take(parsed, "cfg_scale", r.cfg_scale) &&
                     take(parsed, "seed", r.seed) && take(parsed, "sampling_method", r.sampling_method) &&
                     take(parsed, "schedule", r.schedule) && take(parsed, "rng", r.rng) && take(parsed, "eta", r.eta) &&
-                    take(parsed, "clip_skip", r.clip_skip);
+                    take(parsed, "clip_skip", r.clip_skip) && take(parsed, "precision", r.precision);
   if (good) return out;
-  return Error{ErrorCode::bad_file, "\"" + std::string(where) + "\" has a damaged \"chiaro\" chunk", "", "",
+  return Error{ErrorCode::bad_file, "\"" + std::string(where) + "\" has a damaged \"chiaro\" chunk",
+               "a field is missing or not of its kind", "only an unaltered picture of Chiaro can be repeated",
                std::string(where)};
 }
 
