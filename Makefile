@@ -4,8 +4,10 @@ PROMPT ?= a red apple on a blue background
 OUT ?= chiaro.png
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 30
-# The test programs that exercise threads, run under ThreadSanitizer; `make test-full` runs all of them.
-TSAN_TESTS ?= core plan runtime pipeline
+# The test programs of threads and of the executor, run under ThreadSanitizer; `make test-full` runs all of them.
+TSAN_TESTS ?= core runtime
+# The test programs that `make test` runs with libc++; `make test-full` runs all quick ones.
+LIBCXX_TESTS ?= core graph passes runtime
 # Objects compiled in one checkout are found again from another: the folder is not part of ccache's key.
 export CCACHE_NOHASHDIR = 1
 export CCACHE_BASEDIR = $(CURDIR)
@@ -16,7 +18,7 @@ PART = tools/part.sh
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-build build demo test test-full release-test bench format format-check lint asan tsan tsan-full \
-  libcxx fuzz docs cuda clean
+  libcxx libcxx-full fuzz docs cuda clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -44,7 +46,7 @@ test: deps ## Run the tests that CI runs (within 25 minutes on 2 cores)
 test-full: deps ## The same, then every test under ThreadSanitizer, long fuzzing and clang-tidy
 	@$(MAKE) --no-print-directory test
 	@$(PART) --start
-	@$(MAKE) --no-print-directory tsan-full lint
+	@$(MAKE) --no-print-directory libcxx-full tsan-full lint
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 	@$(PART) --summary
 
@@ -55,7 +57,7 @@ release-test: deps
 
 asan: deps ## Quick tests under AddressSanitizer and UBSan (dev preset)
 	@$(PART) "configure dev" cmake --preset dev
-	@$(PART) "build dev" cmake --build --preset dev -j $(JOBS)
+	@$(PART) "build dev" cmake --build --preset dev -j $(JOBS) --target quick_tests
 	@$(PART) "test dev (ASan, UBSan)" ctest --preset dev -j $(JOBS)
 
 tsan: deps ## The tests of threads and scheduling under ThreadSanitizer
@@ -66,12 +68,19 @@ tsan: deps ## The tests of threads and scheduling under ThreadSanitizer
 tsan-full: deps
 	@$(PART) "configure tsan" cmake --preset tsan
 	@$(PART) "build tsan, all" cmake --build --preset tsan -j $(JOBS)
-	@$(PART) "test tsan, all" ctest --preset tsan -LE checks -j $(JOBS)
+	@$(PART) "test tsan, all" ctest --preset tsan -LE "checks|e2e" -j $(JOBS)
 
-libcxx: deps ## Build everything with clang and libc++, as on a Mac, and run the quick tests
+libcxx: deps ## Build the program with clang and libc++, as on a Mac, and run the tests of its lower rooms
 	@$(PART) "configure clang-libcxx" cmake --preset clang-libcxx
-	@$(PART) "build clang-libcxx" cmake --build --preset clang-libcxx -j $(JOBS)
-	@$(PART) "test clang-libcxx" ctest --preset clang-libcxx -j $(JOBS)
+	@$(PART) "build clang-libcxx" cmake --build --preset clang-libcxx -j $(JOBS) \
+	  --target chiaro $(LIBCXX_TESTS:%=test_%)
+	@$(PART) "test clang-libcxx" ctest --preset clang-libcxx -j $(JOBS) \
+	  -R '^($(shell echo $(LIBCXX_TESTS) | tr ' ' '|'))$$'
+
+libcxx-full: deps
+	@$(PART) "configure clang-libcxx" cmake --preset clang-libcxx
+	@$(PART) "build clang-libcxx, all" cmake --build --preset clang-libcxx -j $(JOBS)
+	@$(PART) "test clang-libcxx, quick" ctest --preset clang-libcxx -j $(JOBS)
 
 fuzz: deps ## Run each fuzzer for FUZZ_SECONDS (30)
 	@$(PART) "fuzz, $(FUZZ_SECONDS) s each" tools/run_fuzzers.sh $(FUZZ_SECONDS)

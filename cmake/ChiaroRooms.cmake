@@ -42,6 +42,9 @@ function(chiaro_set_aside_rapidcheck name sources_var libs_var)
   set(${libs_var} ${${libs_var}} PARENT_SCOPE)
 endfunction()
 
+# Builds every test labelled `quick`: what runs under the sanitizers.
+add_custom_target(quick_tests)
+
 # chiaro_add_test(name LIBS ...): every .cpp of the current folder is one GoogleTest program, run by CTest.
 # LABELS (by default `quick`: also run under the sanitizers and with libc++) and TIMEOUT are passed on. Tests find the
 # tree at CHIARO_SOURCE_DIR and may write below CHIARO_TMP_DIR.
@@ -71,6 +74,9 @@ function(chiaro_add_test name)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tmp)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME ${name} COMMAND test_${name})
+  if("quick" IN_LIST ARG_LABELS)
+    add_dependencies(quick_tests test_${name})
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()

@@ -44,10 +44,19 @@ struct OpsOptions {
   bool markdown = false;  // list: the page docs/generated/ops.md
 };
 
+struct PlanCommandOptions {
+  std::optional<std::string> model;
+  std::string stage = "sample", graph, svg;  // graph: a file to plan instead of a model's stage
+  int width = 0, height = 0, threads = 0;
+  std::vector<std::string> disabled_ops;
+  bool json = false, no_fuse = false;
+};
+
 int run_generate(const GenerateOptions& options);
 int run_inspect(const InspectOptions& options);
 int run_compare(const CompareOptions& options);
 int run_devices(const DevicesOptions& options);
 int run_ops(const OpsOptions& options);
+int run_plan(const PlanCommandOptions& options);
 
 }  // namespace chiaro::cli

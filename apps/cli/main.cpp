@@ -18,6 +18,7 @@ struct Runner {
   int operator()(const CompareOptions& o) const { return run_compare(o); }
   int operator()(const DevicesOptions& o) const { return run_devices(o); }
   int operator()(const OpsOptions& o) const { return run_ops(o); }
+  int operator()(const PlanCommandOptions& o) const { return run_plan(o); }
 };
 
 // Whether what was printed was lost, as on a full disk. A closed pipe or a closed descriptor is the reader's wish.

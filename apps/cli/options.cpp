@@ -10,7 +10,7 @@
 namespace chiaro::cli {
 namespace {
 
-constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops"};
+constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops", "plan"};
 
 struct Parsed {
   GenerateOptions generate;
@@ -18,6 +18,7 @@ struct Parsed {
   CompareOptions compare;
   DevicesOptions devices;
   OpsOptions ops;
+  PlanCommandOptions plan;
 };
 
 void add_inspect(CLI::App& app, InspectOptions& o) {
@@ -79,6 +80,27 @@ void add_ops(CLI::App& app, OpsOptions& o) {
               "bench conv2d matmul"));
 }
 
+void add_plan(CLI::App& app, PlanCommandOptions& o) {
+  auto* c =
+      app.add_subcommand("plan", "how a stage of a model, or a graph in a file, would run: steps, memory, passes");
+  c->add_option("graph", o.graph, "a graph as text (see src/graph/text.h), instead of a model")
+      ->type_name("FILE.graph");
+  c->add_option("-m,--model", o.model, "as for generate (default: the one that ships)")->type_name("PATH");
+  c->add_option("--stage", o.stage, "encode, sample or decode (default: sample)")
+      ->check(CLI::IsMember({"encode", "sample", "decode"}).description(""))
+      ->type_name("NAME");
+  c->add_option("-W,--width", o.width, "pixels (default: the model's)")->type_name("N");
+  c->add_option("-H,--height", o.height, "pixels (default: the model's)")->type_name("N");
+  c->add_option("-t,--threads", o.threads, "0: one per available core")
+      ->check(CLI::Range(0, 1024).description(""))
+      ->type_name("N");
+  c->add_option("--disable-op", o.disabled_ops, "OP or OP@DEVICE: do without its kernels; may be repeated");
+  c->add_flag("--no-fuse", o.no_fuse, "op by op, as the model is written");
+  c->add_flag("--json", o.json, "the whole plan as JSON");
+  c->add_option("--svg", o.svg, "also draw the memory over time")->type_name("FILE.svg");
+  c->footer("Examples:\n  chiaro plan --stage decode --svg memory.svg\n  chiaro plan block.graph --json\n");
+}
+
 void set_up(CLI::App& app, Parsed& parsed) {
   app.name("chiaro");
   app.set_version_flag("--version", std::string("chiaro ") + std::string(version()));
@@ -89,6 +111,7 @@ void set_up(CLI::App& app, Parsed& parsed) {
   add_compare(app, parsed.compare);
   add_devices(app, parsed.devices);
   add_ops(app, parsed.ops);
+  add_plan(app, parsed.plan);
   app.footer(std::string("Without a command, the flags are those of generate: see chiaro generate --help.\n\n"
                          "Examples:\n"
                          "  chiaro -p \"a red apple on a blue background\"\n"
@@ -114,6 +137,7 @@ Command chosen(const CLI::App& app, Parsed& parsed) {
   if (app.got_subcommand("compare")) return parsed.compare;
   if (app.got_subcommand("devices")) return parsed.devices;
   if (app.got_subcommand("ops")) return parsed.ops;
+  if (app.got_subcommand("plan")) return parsed.plan;
   return parsed.generate;
 }
 
@@ -133,7 +157,7 @@ std::variant<Command, int> parse_arguments(std::vector<std::string> arguments) {
   const bool about = first == "-h" || first == "--help" || first == "--version";
   if (!command && !about && !first.starts_with('-')) {
     return refuse({ErrorCode::usage, "there is no command \"" + first + "\"",
-                   "the commands are generate, inspect, compare, devices, ops",
+                   "the commands are generate, inspect, compare, devices, ops, plan",
                    "a prompt goes behind -p: chiaro -p \"" + first + "\"", ""});
   }
   if (!command && !about) arguments.insert(arguments.begin(), "generate");

@@ -1,6 +1,7 @@
 // The other commands: inspect, devices, ops.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "program.h"
@@ -34,6 +35,39 @@ TEST(Inspect, AModelAsJson) {
     EXPECT_EQ(tensors, part["tensors"].get<int64_t>());
   }
   EXPECT_TRUE(json["missing"].empty());
+}
+
+TEST(Plan, AStageOfAModelAsTextJsonAndPicture) {
+  const Folder folder("plan");
+  const Outcome text = folder.run({"plan", "--stage", "decode", "-W", "64", "-H", "64", "--svg", "memory.svg"});
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_EQ(text.out.rfind("plan on cpu: ", 0), 0U) << text.out.substr(0, 200);
+  EXPECT_NE(text.out.find("cpu.conv2d"), std::string::npos);
+  EXPECT_NE(read_file(folder / "memory.svg").find("<svg"), std::string::npos);
+  const Outcome json = folder.run({"plan", "--json", "-W", "64", "-H", "64"});
+  ASSERT_EQ(json.code, 0) << json.err;
+  EXPECT_GT(nlohmann::json::parse(json.out)["steps"].size(), 100U);
+}
+
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+TEST(Plan, AGraphInAFile) {
+  const Folder folder("plan");
+  write_file(folder / "good.graph",
+             "%0 = input \"x\" : f32[1,4,4,8]\n%1 = group_norm(%0, _, _) {groups=4}\n"
+             "%2 = silu_(%1)\noutput \"y\" %2\n");
+  const Outcome good = folder.run({"plan", "good.graph"});
+  ASSERT_EQ(good.code, 0) << good.err;
+  EXPECT_NE(good.out.find(": 1 steps"), std::string::npos) << "fused: " << good.out;
+  EXPECT_NE(folder.run({"plan", "good.graph", "--no-fuse"}).out.find(": 2 steps"), std::string::npos);
+  write_file(folder / "bad.graph", "%0 = input \"x\" : f32[1,4,4,8]\n%1 = group_norm(%0, _, _) {groups=3}\n");
+  const Outcome bad = folder.run({"plan", "bad.graph"});
+  EXPECT_EQ(bad.code, 3);
+  EXPECT_NE(bad.err.find("multiple of groups"), std::string::npos) << bad.err;
+  EXPECT_NE(bad.err.find("line 2"), std::string::npos) << bad.err;
+  EXPECT_EQ(folder.run({"plan", "none.graph"}).code, 3);
 }
 
 TEST(Inspect, APicture) {
