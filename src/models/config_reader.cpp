@@ -48,7 +48,10 @@ std::vector<int64_t> ConfigReader::each(std::string_view key, size_t count, int6
                                         int64_t high) {
   const std::vector<int64_t> fallback(count, otherwise);
   std::vector<int64_t> values = keep(json_.get_int_list(key, fallback), fallback);
-  if (json_.kind(key) != JsonKind::list && values.size() == 1) values.assign(count, values[0]);
+  if (json_.kind(key) != JsonKind::list && values.size() == 1) {
+    const int64_t all = values[0];  // a copy: assign() must not be given an element of the vector itself
+    values.assign(count, all);
+  }
   if (values.size() != count) {
     refuse(key, fmt::format("it has {} values for {} levels", values.size(), count),
            "use the configuration that came with the model");

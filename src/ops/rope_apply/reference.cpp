@@ -69,10 +69,13 @@ Value RopeApply::decompose(GraphBuilder& g, const Attrs& attrs, std::span<const 
   const Value second =
       split ? slice(g, {.axis = 3, .start = half}, x) : slice(g, {.axis = 3, .start = 1, .step = 2}, x);
   const auto rotated = [&](int64_t row) {
-    const Value y = add(g, mul(g, first, rotation(row, 0)), mul(g, second, rotation(row, 1)));
+    const Value left = mul(g, first, rotation(row, 0));  // one call a line: arguments are evaluated in any order
+    const Value right = mul(g, second, rotation(row, 1));
+    const Value y = add(g, left, right);
     return split ? y : reshape(g, {.shape = {shape[0], length, shape[2], half, 1}}, y);
   };
-  Value y = concat(g, {.axis = -1}, rotated(0), rotated(1));
+  const Value top = rotated(0), bottom = rotated(1);
+  Value y = concat(g, {.axis = -1}, top, bottom);
   if (!split) y = reshape(g, {.shape = shape}, y);
   return dtype == DType::f32 ? y : cast(g, {.dtype = dtype}, y);
 }
