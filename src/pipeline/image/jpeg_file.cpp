@@ -20,8 +20,6 @@ struct JpegJob {
   jpeg_error_mgr errors{};
   std::jmp_buf jump{};
   char message[JMSG_LENGTH_MAX] = {};
-  Image image;
-  Status size;
 };
 
 [[noreturn]] void on_error(j_common_ptr info) {
@@ -31,24 +29,31 @@ struct JpegJob {
 }
 void on_message(j_common_ptr) {}
 
-bool decode(JpegJob& job, std::span<const std::byte> bytes, std::string_view where) {
+// The functions with a jump point touch nothing that has a destructor; what has is made between them.
+bool read_header(JpegJob& job, std::span<const std::byte> bytes) {
   if (setjmp(job.jump) != 0) return false;
   jpeg_mem_src(&job.info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&job.info, TRUE);
-  job.size = check_image_size(job.info.image_width, job.info.image_height, bytes.size(), where);
-  if (!job.size.ok()) return false;
   job.info.out_color_space = JCS_RGB;
+  return true;
+}
+
+bool read_rows(JpegJob& job, uint8_t* rgb) {
+  if (setjmp(job.jump) != 0) return false;
   jpeg_start_decompress(&job.info);
-  job.image.width = static_cast<int>(job.info.output_width);
-  job.image.height = static_cast<int>(job.info.output_height);
-  const size_t row = static_cast<size_t>(job.image.width) * 3;
-  job.image.rgb.resize(row * static_cast<size_t>(job.image.height));
+  const size_t row = static_cast<size_t>(job.info.output_width) * 3;
   while (job.info.output_scanline < job.info.output_height) {
-    JSAMPROW line = job.image.rgb.data() + row * job.info.output_scanline;
+    JSAMPROW line = rgb + row * job.info.output_scanline;
     jpeg_read_scanlines(&job.info, &line, 1);
   }
   jpeg_finish_decompress(&job.info);
   return job.errors.num_warnings == 0;
+}
+
+Error damaged(const JpegJob& job, std::string_view where) {
+  return {ErrorCode::bad_file, "\"" + std::string(where) + "\" is not a readable JPEG",
+          job.message[0] != '\0' ? job.message : "the file is damaged", "save the picture again as PNG",
+          std::string(where)};
 }
 
 }  // namespace
@@ -60,12 +65,12 @@ Result<Image> decode_jpeg(std::span<const std::byte> bytes, std::string_view whe
   job.errors.output_message = on_message;
   jpeg_create_decompress(&job.info);
   job.info.client_data = &job;
-  const bool ok = decode(job, bytes, where);
-  if (!job.size.ok()) return job.size.error();
-  if (ok) return std::move(job.image);
-  return Error{ErrorCode::bad_file, "\"" + std::string(where) + "\" is not a readable JPEG",
-               job.message[0] != '\0' ? job.message : "the file is damaged", "save the picture again as PNG",
-               std::string(where)};
+  if (!read_header(job, bytes)) return damaged(job, where);
+  CHIARO_TRY(check_image_size(job.info.image_width, job.info.image_height, bytes.size(), where));
+  Image image{static_cast<int>(job.info.image_width), static_cast<int>(job.info.image_height), {}};
+  image.rgb.resize(static_cast<size_t>(image.width) * static_cast<size_t>(image.height) * 3);
+  if (!read_rows(job, image.rgb.data())) return damaged(job, where);
+  return image;
 }
 
 }  // namespace chiaro
