@@ -12,17 +12,7 @@
 #include "core/atomic_file.h"
 #include "core/mapped_file.h"
 #include "core/thread_pool.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CHIARO_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define CHIARO_SANITIZED 1
-#endif
-#endif
-#ifndef CHIARO_SANITIZED
-#define CHIARO_SANITIZED 0
-#endif
+#include "sanitized.h"
 
 namespace chiaro {
 namespace {

@@ -13,6 +13,7 @@
 #include "ops/conformance/reference_eval.h"
 #include "plan/verify.h"
 #include "random_graph.h"
+#include "sanitized.h"
 
 namespace chiaro {
 namespace {
@@ -233,14 +234,8 @@ void expect_meaning(const Graph& graph, const Subject& s) {
 
 // Broken plans make kernels do what they must never do (operands that overlap): in memory of the test's own, where it
 // harms nobody, but a sanitizer rightly ends the process at the first one.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 TEST(VerifyMutations, HarmfulOnesAreRefused) {
-  if (kSanitized) GTEST_SKIP() << "the mutants are run without sanitizers only";
+  if (CHIARO_SANITIZED) GTEST_SKIP() << "the mutants are run without sanitizers only";
   constexpr int kPlans = 500, kMutantsEach = 12;
   const auto engine = one_thread();
   Device& device = *engine->devices().front();
