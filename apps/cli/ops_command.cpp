@@ -51,6 +51,7 @@ Result<int> run_action(const OpsOptions& options, Engine& engine) {
 int run_ops(const OpsOptions& options) {
   EngineOptions engine_options;
   engine_options.threads = options.threads;
+  if (options.device != "cpu") engine_options.devices = {options.device};
   auto engine = Engine::create(std::move(engine_options));
   auto code = engine.ok() ? run_action(options, **engine) : Result<int>(engine.error());
   if (code.ok()) return *code;

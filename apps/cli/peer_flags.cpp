@@ -1,3 +1,4 @@
+// The flags of sd-cli that are accepted without effect, and those whose features do not exist here yet.
 #include "generate_flags.h"
 
 namespace chiaro::cli {

@@ -1,3 +1,4 @@
+// The text of errors: what a person reads at the terminal.
 #include "chiaro/error.h"
 
 namespace chiaro {

@@ -1,3 +1,4 @@
+// Graph text in: a reader of one line after the other, bounded against hostile text.
 #include <fmt/format.h>
 
 #include <cctype>

@@ -1,3 +1,4 @@
+// Graph text out.
 #include <fmt/format.h>
 
 #include "graph/text.h"

@@ -1,3 +1,4 @@
+// A plan as JSON.
 #include <array>
 
 #include <nlohmann/json.hpp>

@@ -1,3 +1,4 @@
+// From when to when each storage of a plan is live.
 #include <algorithm>
 
 #include "plan/print.h"

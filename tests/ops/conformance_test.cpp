@@ -44,6 +44,20 @@ TEST_P(Conformance, OnTheCpu) {
   std::cout << report->text();
 }
 
+// In memory that is not the CPU's, each pointer checked: the way through upload, launch and download.
+TEST(ConformanceIsolated, InMemoryOfItsOwn) {
+  EngineOptions engine_options;
+  engine_options.threads = 2;
+  engine_options.devices = {"isolated:a"};
+  const auto engine = Engine::create(std::move(engine_options)).value();
+  ConformanceOptions options;
+  options.ops = {"add_", "write", "permute", "concat", "group_norm", "rope_apply", "softmax"};
+  const auto report = run_conformance(*engine, "isolated:a", options);
+  ASSERT_TRUE(report.ok()) << report.error().format();
+  EXPECT_TRUE(report->passed()) << report->text();
+  EXPECT_GT(report->variants(), 1000);
+}
+
 std::vector<std::string> op_names() {
   std::vector<std::string> names;
   for (const OpDef* op : op_catalogue()) names.emplace_back(op->name);
