@@ -38,7 +38,8 @@ struct RunOptions {
 
 class Executor {
  public:
-  // Allocates the arena and stages weights. Errors: out_of_memory, unsupported (weights without data).
+  // Allocates the arena and stages weights. Errors: out_of_memory, unsupported (weights without data),
+  // usage (a plan for a device that this engine does not have).
   static Result<std::unique_ptr<Executor>> create(Engine& engine, std::shared_ptr<const ExecutionPlan> plan);
   // Binds by name; every input and every output of the plan must be bound with its exact size.
   // Errors: usage (bindings), cancelled, out_of_memory, and what kernels report.
@@ -46,15 +47,15 @@ class Executor {
   const ExecutionPlan& plan() const { return *plan_; }
 
  private:
-  Executor(Engine& engine, std::shared_ptr<const ExecutionPlan> plan) : engine_(engine), plan_(std::move(plan)) {}
+  Executor(Device& device, std::shared_ptr<const ExecutionPlan> plan) : device_(device), plan_(std::move(plan)) {}
   Status stage_weights();
   Status compile();
   const std::byte* address(const MemRef& ref) const;
   Status load_inputs(std::span<const Binding> inputs);
-  Result<std::vector<std::byte>> fetch(Device& device, const PlanPort& port) const;
+  Result<std::vector<std::byte>> fetch(const PlanPort& port) const;
   Status store_outputs(std::span<const Binding> outputs);
 
-  Engine& engine_;
+  Device& device_;  // of the plan, owned by the engine
   std::shared_ptr<const ExecutionPlan> plan_;
   std::unique_ptr<Buffer> arena_;
   std::vector<std::unique_ptr<Buffer>> inputs_, staged_;

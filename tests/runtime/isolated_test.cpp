@@ -144,6 +144,16 @@ TEST(IsolatedMemoryDeathTest, AUseAfterReleaseEndsAtTheFirstTouch) {
   EXPECT_DEATH({ *static_cast<volatile std::byte*>(a) = std::byte{1}; }, "");
 }
 
+TEST(Executor, APlanForADeviceThatTheEngineLacksIsRefused) {
+  const auto isolated = isolated_engine();
+  const auto plan = make_plan(testing::random_graph(1, 5).graph, isolated->devices().first(1)).value();
+  const auto cpu = Engine::create({.threads = 1}).value();
+  const auto refused = Executor::create(*cpu, plan);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::usage);
+  EXPECT_NE(refused.error().what.find("isolated:a"), std::string::npos);
+}
+
 // Two executors on one engine at once: kernels take turns, results do not mix.
 TEST(Executor, SeveralRunAtOnceOnOneEngine) {
   const auto engine = Engine::create({.threads = 2}).value();
