@@ -100,6 +100,8 @@ Value GraphBuilder::add(const OpDef& op, AttrMap attrs, std::vector<Value> input
   node.label = scope_;
   node.module = module_;
   node.pin = std::exchange(pin_, {});
+  node.device = device_;
+  node.moved = moved_;
   return add_checked(op, std::move(node), descs);
 }
 

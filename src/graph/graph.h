@@ -48,6 +48,8 @@ struct Node {
   std::string label;   // where in the model: "down.1.res.0.norm1"
   std::string module;  // "te", "diffusion", "vae" or empty
   std::string pin;     // a device that this node must run on, or empty
+  std::string device;  // where the planner placed it; empty before that
+  std::string moved;   // why not where its module, weights or neighbours would have it; empty where it is there
 };
 
 struct GraphOutput {

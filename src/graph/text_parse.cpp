@@ -194,6 +194,10 @@ class GraphParser {
     else
       builder_.set_module({});
     if (r.take("pin=")) builder_.pin_next(r.text());
+    std::string device, moved;
+    if (r.take("on=")) device = r.text();
+    if (r.take("moved=")) moved = r.text();
+    builder_.place(std::move(device), std::move(moved));
     CHIARO_TRY(r.status());
     const GraphBuilder::Scope scope(builder_, r.label());
     const Value v = builder_.add(*op, std::move(attrs), std::move(inputs));

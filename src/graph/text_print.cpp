@@ -41,6 +41,8 @@ std::string node_text(const Graph& graph, const Node& node) {
                                  graph.info(node.output).desc.text());
   if (!node.module.empty()) line += " module=" + quoted(node.module);
   if (!node.pin.empty()) line += " pin=" + quoted(node.pin);
+  if (!node.device.empty()) line += " on=" + quoted(node.device);
+  if (!node.moved.empty()) line += " moved=" + quoted(node.moved);
   if (!node.label.empty()) line += "  # " + node.label;
   return line + "\n";
 }

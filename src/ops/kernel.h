@@ -14,10 +14,26 @@
 
 namespace chiaro {
 
+// What a GPU can do and how fast it is; 0 or false where it cannot, or where nobody knows.
+struct GpuTraits {
+  bool simd_reduce = false;           // simdgroup sum, max, min
+  bool simd_matrix = false;           // simdgroup_matrix 8x8
+  bool bf16 = false;                  // bfloat storage and conversion
+  int max_threads = 0;                // of one threadgroup
+  int cores = 0;                      // each runs threadgroups of its own
+  int64_t threadgroup_bytes = 0;      // of one threadgroup
+  int64_t max_buffer_bytes = 0;       // of one buffer
+  double watchdog_seconds = 0;        // a launch that takes longer is killed
+  double bandwidth_gbs = 0;           // of device memory
+  double tflops_f32 = 0, tflops_f16 = 0;
+  double launch_us = 0;               // cost of one launch
+};
+
 // What a device can do, as data: the support table of any device can be computed on any host from its traits.
 struct DeviceTraits {
   std::string name = "cpu";
   std::string kind = "cpu";
+  GpuTraits gpu = {};
   int threads = 1;                // workers that may run at once (scratch is per worker)
   int64_t l2_bytes = 512 * 1024;  // per core
   bool addresses_host = true;     // its kernels may read any host memory: weights stay where they are mapped
@@ -68,9 +84,14 @@ struct LaunchContext {
   virtual ~LaunchContext() = default;
 };
 
-// The token of any kernel, bound to the call it was made for.
+// Names one call on one device: op, attributes, dtypes, shapes, strides and alignments of all operands. What a token
+// carries, so that the verifier can tell whether it was made for the node that it stands at.
+uint64_t call_digest(const Call& call, std::string_view device);
+
+// The token of any kernel, bound to the call it was made for. Empty (of no kernel) when default-constructed.
 class KernelPlan {
  public:
+  KernelPlan() = default;
   struct Impl {
     virtual ~Impl() = default;
     virtual Status run(LaunchContext& context) const = 0;
@@ -78,15 +99,18 @@ class KernelPlan {
   Status run(LaunchContext& context) const { return impl_->run(context); }
   int64_t scratch_bytes() const { return scratch_bytes_; }
   std::string_view kernel() const { return kernel_; }
+  uint64_t call() const { return call_; }  // call_digest of what it was made for
+  bool empty() const { return impl_ == nullptr; }
 
  private:
   template <class K>
   friend struct KernelMaker;
-  KernelPlan(std::unique_ptr<const Impl> impl, int64_t scratch, std::string_view kernel)
-      : impl_(std::move(impl)), scratch_bytes_(scratch), kernel_(kernel) {}
+  KernelPlan(std::unique_ptr<const Impl> impl, int64_t scratch, std::string_view kernel, uint64_t call)
+      : impl_(std::move(impl)), scratch_bytes_(scratch), kernel_(kernel), call_(call) {}
   std::unique_ptr<const Impl> impl_;
-  int64_t scratch_bytes_;
+  int64_t scratch_bytes_ = 0;
   std::string_view kernel_;
+  uint64_t call_ = 0;
 };
 
 // One candidate for an op on a backend.
@@ -125,7 +149,8 @@ struct KernelMaker {
     const TypedCall<typename K::Op> typed{std::move(attrs), call.inputs, call.output};
     CHIARO_ASSIGN(Minted<K> minted, K::plan(typed, traits));
     const int64_t scratch = minted.scratch_bytes();
-    return KernelPlan(std::make_unique<const Impl>(std::move(minted)), scratch, K::name);
+    return KernelPlan(std::make_unique<const Impl>(std::move(minted)), scratch, K::name,
+                      call_digest(call, traits.name));
   }
   static Kernel make() { return {K::Op::name, K::name, &plan}; }
 };

@@ -3,6 +3,7 @@
 // Thread rule: immutable after make_plan; several executors may share one.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,28 +14,63 @@
 
 namespace chiaro {
 
-// Where an operand lives. `index` counts within its region; `offset` is in bytes.
+// Where an operand lives: a byte offset into the arena of `device`, or into its copy of an input or weight, which
+// `index` counts (ExecutionPlan::inputs, ExecutionPlan::weights).
 enum class Region { none, arena, input, weight };
 struct MemRef {
   Region region = Region::none;
+  int32_t device = 0;  // of ExecutionPlan::devices
   int32_t index = 0;
   int64_t offset = 0;
   bool operator==(const MemRef&) const = default;
 };
 
+// Bytes of one storage at one version, taken from one device to another. A copy back writes the storage's own memory
+// after a node ran on a copy of it; any other copy makes a further image of the bytes.
+struct PlanCopy {
+  Value value;                 // names storage and version
+  int64_t begin = 0, end = 0;  // bytes of the storage
+  MemRef from, to;             // of byte `begin`
+  bool back = false;
+  bool staged = false;  // through host memory: the devices cannot copy directly
+};
+
+// A kernel launch, or a copy (on the queue of its destination).
 struct PlanStep {
-  int32_t node = -1;  // of Plan::graph
-  int32_t device = 0;
-  KernelPlan kernel;
+  int32_t node = -1;    // of ExecutionPlan::graph; -1 for a copy
+  int32_t device = 0;   // whose queue runs it
+  int32_t copy = -1;    // of ExecutionPlan::copies; -1 for a kernel
+  KernelPlan kernel;    // empty for a copy
   std::vector<MemRef> inputs;
   MemRef output;
-  int64_t scratch_offset = 0;  // in the arena
+  int64_t scratch_offset = 0;  // in the arena of `device`
+};
+
+// Steps [first, first + count) of one device, submitted together. It starts when its queue has done the segments
+// before it and every segment of `waits` is done.
+struct PlanSegment {
+  int32_t device = 0;
+  int32_t first = 0, count = 0;
+  std::vector<int32_t> waits;  // earlier segments, of other queues
 };
 
 struct PlanPort {  // an input or an output of the whole graph
   std::string name;
   TensorDesc desc;
-  MemRef memory;
+  MemRef memory;  // of an output; inputs lie at offset 0 of every device that `staged` names
+};
+
+// An input or weight that a device reads, brought there before the first step (weights once, inputs at every run).
+struct PlanStaged {
+  Region region = Region::input;
+  int32_t device = 0, index = 0;
+  bool operator==(const PlanStaged&) const = default;
+};
+
+struct PlanArena {  // the memory of one device
+  int64_t bytes = 0;              // values and scratch
+  int64_t scratch_bytes = 0;      // of these, at the end
+  int64_t lower_bound_bytes = 0;  // the most value bytes live at once: no arena can be smaller
 };
 
 struct PassReport {
@@ -44,28 +80,42 @@ struct PassReport {
 };
 
 struct ExecutionPlan {
-  Graph graph;  // after all passes: what the steps' nodes refer to
+  Graph graph;  // after all passes: what the steps' nodes refer to; Node::device and Node::moved are set
   std::vector<const Device*> devices;
+  std::vector<PlanArena> arenas;  // one per device
   std::vector<PlanStep> steps;
+  std::vector<PlanCopy> copies;
+  std::vector<PlanSegment> segments;
+  std::vector<PlanStaged> staged;
   std::vector<PlanPort> inputs, outputs;
   std::vector<TensorDataPtr> weights;  // MemRef::index counts these; weights and constants
-  int64_t arena_bytes = 0;             // values and scratch
-  int64_t scratch_bytes = 0;           // of these, at the end
-  int64_t lower_bound_bytes = 0;       // the most bytes live at once: no arena can be smaller
   int64_t weight_bytes = 0;
   double flops = 0;
   std::vector<PassReport> passes;
 
-  std::string text() const;  // one line per step
+  int64_t arena_bytes() const;        // of all devices
+  int64_t lower_bound_bytes() const;  // likewise
+  int64_t copied_bytes() const;       // by `copies`, per run
+  std::string text() const;           // one line per step
+};
+
+// Which device runs what. Names are DeviceTraits::name; a module may name several devices (its layers are split by free
+// memory). Nothing named: devices in their order.
+struct Placement {
+  std::map<std::string, std::vector<std::string>> modules;       // "te", "diffusion", "vae", "all"
+  std::vector<std::pair<std::string, std::string>> weights = {};  // name (with * and ?) -> device; the first match wins
 };
 
 struct PlanOptions {
   bool fuse = true;   // rewrite norm+affine+activation, conv+bias+residual+activation, ...
   bool reuse = true;  // let results take the memory of operands that die (implicit in-place)
+  Placement placement = {};
+  std::vector<std::string> skip = {};  // passes, or rewrites of fuse ("fuse.norm"), that are left out
+  bool verify = true;                  // off in tests of what else stops a wrong plan
 };
 
 // Errors: unsupported where a node has no kernel and no decomposition on the devices, with every refusal and its
-// values.
+// values; usage for names in `options` that are no device, module or pass.
 Result<std::shared_ptr<const ExecutionPlan>> make_plan(const Graph& graph, std::span<Device* const> devices,
                                                        const PlanOptions& options = {});
 

@@ -90,17 +90,17 @@ Status prepare(Setup& s, Device& device, const Variant& v, const TensorDesc& out
   return {};
 }
 
-Status launch(Setup& s, Device& device, const KernelPlan& plan, std::string_view op) {
+Status launch(Setup& s, Device& device, const KernelPlan& plan, const OpDef& op) {
   s.scratch.bytes.assign(static_cast<size_t>(plan.scratch_bytes() + kGuard), kPoison);
   CHIARO_TRY(send(device, s.scratch));
   Launch one;
   one.plan = &plan;
-  one.op = op;
+  one.op = &op;
   for (size_t i = 0; i < s.operands.size(); ++i) {
-    one.inputs.push_back(s.operands[i].present ? s.inputs[i].buffer->address() + s.inputs[i].start : nullptr);
+    one.inputs.push_back(s.operands[i].present ? BufferRef{s.inputs[i].buffer.get(), s.inputs[i].start} : BufferRef{});
   }
-  one.output = s.target().buffer->address() + s.target().start;
-  one.scratch = plan.scratch_bytes() > 0 ? s.scratch.buffer->address() : nullptr;
+  one.output = {s.target().buffer.get(), s.target().start};
+  if (plan.scratch_bytes() > 0) one.scratch = {s.scratch.buffer.get(), 0};
   CHIARO_ASSIGN(auto segment, device.compile({one}));
   CHIARO_TRY(device.submit(*segment, nullptr, {}));
   return device.wait(*segment);
@@ -159,7 +159,7 @@ VariantRun launch_variant(Device& device, const Kernel& kernel, const Variant& v
     run.why = "needs " + plan.error().why;
     return run;
   }
-  if (const Status status = launch(setup, device, *plan, v.source->op->name); !status.ok()) return broken(status);
+  if (const Status status = launch(setup, device, *plan, *v.source->op); !status.ok()) return broken(status);
   if (const Status status = check(setup, device, run); !status.ok()) return broken(status);
   return run;
 }

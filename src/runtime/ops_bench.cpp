@@ -104,23 +104,23 @@ class Timing {
   Status time(const KernelPlan& plan) {
     Launch launch;
     launch.plan = &plan;
-    launch.op = op_.name;
+    launch.op = &op_;
     std::vector<std::unique_ptr<Buffer>> buffers;
     for (size_t i = 0; i < descs_.size(); ++i) {
       if (i >= case_.inputs.size()) {
-        launch.inputs.push_back(nullptr);
+        launch.inputs.emplace_back();
         continue;
       }
       const std::vector<std::byte> bytes = contents(descs_[i]);
       CHIARO_ASSIGN(auto buffer, device_.allocate(static_cast<int64_t>(bytes.size()), "a benchmark's input"));
       CHIARO_TRY(device_.upload(*buffer, 0, bytes));
-      launch.inputs.push_back(buffer->address());
+      launch.inputs.push_back({buffer.get(), 0});
       buffers.push_back(std::move(buffer));
     }
     CHIARO_ASSIGN(auto output, device_.allocate(out_.dense_bytes(), "a benchmark's output"));
     CHIARO_ASSIGN(auto scratch, device_.allocate(plan.scratch_bytes(), "a benchmark's scratch"));
-    launch.output = op_.kind == OpKind::inplace ? const_cast<std::byte*>(launch.inputs[0]) : output->address();
-    launch.scratch = scratch->address();
+    launch.output = op_.kind == OpKind::inplace ? launch.inputs[0] : BufferRef{output.get(), 0};
+    launch.scratch = {scratch.get(), 0};
     CHIARO_ASSIGN(auto segment, device_.compile({launch}));
     return repeat(*segment);
   }

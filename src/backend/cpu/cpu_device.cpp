@@ -22,8 +22,22 @@ class HostBuffer final : public Buffer {
   Block block_;
 };
 
+// Memory of the caller's (a mapped file), read where it lies.
+class HostView final : public Buffer {
+ public:
+  HostView(const Device& owner, std::span<const std::byte> host) : owner_(owner), host_(host) {}
+  const Device& owner() const override { return owner_; }
+  int64_t bytes() const override { return static_cast<int64_t>(host_.size()); }
+  // Only inputs of launches are views of the caller's memory; nothing is written through this.
+  std::byte* address() const override { return const_cast<std::byte*>(host_.data()); }
+
+ private:
+  const Device& owner_;
+  std::span<const std::byte> host_;
+};
+
 struct CpuSegment final : CompiledSegment {
-  std::vector<Launch> launches;
+  std::vector<HostLaunch> launches;
   Status result;  // of the last submit, until wait takes it
 };
 
@@ -65,7 +79,9 @@ class CpuDevice final : public Device {
     return std::unique_ptr<Buffer>(std::make_unique<HostBuffer>(*this, std::move(block)));
   }
 
-  bool can_address(const Buffer& buffer) const override { return &buffer.owner() == this; }
+  Result<std::unique_ptr<Buffer>> wrap(std::span<const std::byte> host, std::string_view) override {
+    return std::unique_ptr<Buffer>(std::make_unique<HostView>(*this, host));
+  }
 
   Status upload(Buffer& to, int64_t offset, std::span<const std::byte> from) override {
     if (offset + static_cast<int64_t>(from.size()) > to.bytes()) return bad_range("upload");
@@ -81,7 +97,7 @@ class CpuDevice final : public Device {
 
   Result<std::unique_ptr<CompiledSegment>> compile(std::vector<Launch> launches) override {
     auto segment = std::make_unique<CpuSegment>();
-    segment->launches = std::move(launches);
+    segment->launches = resolve_launches(std::move(launches));
     return std::unique_ptr<CompiledSegment>(std::move(segment));
   }
 

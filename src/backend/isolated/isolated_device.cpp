@@ -27,7 +27,7 @@ class IsolatedBuffer final : public Buffer {
 };
 
 struct IsolatedSegment final : CompiledSegment {
-  std::vector<Launch> launches;
+  std::vector<HostLaunch> launches;
   Status result;  // of the last submit, until wait takes it
 };
 
@@ -62,8 +62,6 @@ class IsolatedDevice final : public Device {
     return std::unique_ptr<Buffer>(std::make_unique<IsolatedBuffer>(*this, memory_, address, bytes));
   }
 
-  bool can_address(const Buffer& buffer) const override { return &buffer.owner() == this; }
-
   Status upload(Buffer& to, int64_t offset, std::span<const std::byte> from) override {
     if (!can_address(to)) return foreign("the target of an upload", "", "");
     if (offset + static_cast<int64_t>(from.size()) > to.bytes()) return out_of_range("upload");
@@ -81,7 +79,7 @@ class IsolatedDevice final : public Device {
   Result<std::unique_ptr<CompiledSegment>> compile(std::vector<Launch> launches) override {
     for (const Launch& launch : launches) CHIARO_TRY(check_pointers(launch));
     auto segment = std::make_unique<IsolatedSegment>();
-    segment->launches = std::move(launches);
+    segment->launches = resolve_launches(std::move(launches));
     return std::unique_ptr<CompiledSegment>(std::move(segment));
   }
 
@@ -108,15 +106,17 @@ class IsolatedDevice final : public Device {
             "the plan must copy it there first", std::string(label)};
   }
 
+  Status check_place(const BufferRef& ref, int64_t bytes, const std::string& what, const Launch& launch) const {
+    if (can_address(*ref.buffer) && memory_.owns(ref.address(), bytes)) return {};
+    return foreign(what, launch.op->name, launch.label);
+  }
+
   Status check_pointers(const Launch& launch) const {
     for (size_t i = 0; i < launch.inputs.size(); ++i) {
-      if (launch.inputs[i] == nullptr || memory_.owns(launch.inputs[i], 1)) continue;
-      return foreign("input " + std::to_string(i), launch.op, launch.label);
+      if (launch.inputs[i]) CHIARO_TRY(check_place(launch.inputs[i], 1, "input " + std::to_string(i), launch));
     }
-    if (!memory_.owns(launch.output, 1)) return foreign("the output", launch.op, launch.label);
-    if (launch.scratch != nullptr && !memory_.owns(launch.scratch, launch.plan->scratch_bytes())) {
-      return foreign("the scratch", launch.op, launch.label);
-    }
+    CHIARO_TRY(check_place(launch.output, 1, "the output", launch));
+    if (launch.scratch) CHIARO_TRY(check_place(launch.scratch, launch.plan->scratch_bytes(), "the scratch", launch));
     return {};
   }
 

@@ -19,6 +19,7 @@ Operand operand_of(const Graph& graph, Value v) {
 Result<KernelPlan> choose_kernel(const Device& device, const OpDef& op, const AttrMap& attrs,
                                  std::span<const Operand> inputs, const Operand& output) {
   const Call call{&op, &attrs, inputs, output};
+  CHIARO_TRY(device.accepts(call));
   std::string refusals;
   for (const Kernel& kernel : device.kernels(op.name)) {
     auto plan = kernel.plan(call, device.traits());
