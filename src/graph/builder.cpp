@@ -102,6 +102,7 @@ Value GraphBuilder::add(const OpDef& op, AttrMap attrs, std::vector<Value> input
   node.pin = std::exchange(pin_, {});
   node.device = device_;
   node.moved = moved_;
+  node.on_copy = on_copy_;
   return add_checked(op, std::move(node), descs);
 }
 

@@ -45,9 +45,10 @@ class GraphBuilder {
   void set_module(std::string module) { module_ = std::move(module); }
   void pin_next(std::string device) { pin_ = std::move(device); }
   // For the planner's passes: where the nodes made from now on run, and why not elsewhere.
-  void place(std::string device, std::string moved) {
+  void place(std::string device, std::string moved, bool on_copy = false) {
     device_ = std::move(device);
     moved_ = std::move(moved);
+    on_copy_ = on_copy;
   }
 
   // Records an error of the caller's own (a config that does not fit); the first one wins. Returns kNone.
@@ -67,6 +68,7 @@ class GraphBuilder {
   Graph graph_;
   Status status_;
   std::string scope_, module_, pin_, device_, moved_;
+  bool on_copy_ = false;
 };
 
 }  // namespace chiaro

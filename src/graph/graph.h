@@ -45,11 +45,12 @@ struct Node {
   AttrMap attrs;
   std::vector<Value> inputs;
   Value output;
-  std::string label;   // where in the model: "down.1.res.0.norm1"
-  std::string module;  // "te", "diffusion", "vae" or empty
-  std::string pin;     // a device that this node must run on, or empty
-  std::string device;  // where the planner placed it; empty before that
-  std::string moved;   // why not where its module, weights or neighbours would have it; empty where it is there
+  std::string label;     // where in the model: "down.1.res.0.norm1"
+  std::string module;    // "te", "diffusion", "vae" or empty
+  std::string pin;       // a device that this node must run on, or empty
+  std::string device;    // where the planner placed it; empty before that
+  std::string moved;     // why not where its module, weights or neighbours would have it; empty where it is there
+  bool on_copy = false;  // in place, but on a copy of its target, which is then copied back (the planner's `own` pass)
 };
 
 struct GraphOutput {

@@ -197,7 +197,8 @@ class GraphParser {
     std::string device, moved;
     if (r.take("on=")) device = r.text();
     if (r.take("moved=")) moved = r.text();
-    builder_.place(std::move(device), std::move(moved));
+    const bool on_copy = r.take("on_copy=true");
+    builder_.place(std::move(device), std::move(moved), on_copy);
     CHIARO_TRY(r.status());
     const GraphBuilder::Scope scope(builder_, r.label());
     const Value v = builder_.add(*op, std::move(attrs), std::move(inputs));

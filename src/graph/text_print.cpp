@@ -43,6 +43,7 @@ std::string node_text(const Graph& graph, const Node& node) {
   if (!node.pin.empty()) line += " pin=" + quoted(node.pin);
   if (!node.device.empty()) line += " on=" + quoted(node.device);
   if (!node.moved.empty()) line += " moved=" + quoted(node.moved);
+  if (node.on_copy) line += " on_copy=true";
   if (!node.label.empty()) line += "  # " + node.label;
   return line + "\n";
 }

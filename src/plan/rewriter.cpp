@@ -29,7 +29,7 @@ std::vector<Value> Rewriter::mapped_inputs(const Node& node) const {
 Value Rewriter::emit(const Node& like, const OpDef& op, AttrMap attrs, std::vector<Value> inputs) {
   builder_.set_module(like.module);
   builder_.pin_next(like.pin);
-  builder_.place(like.device, like.moved);
+  builder_.place(like.device, like.moved, like.on_copy);
   const GraphBuilder::Scope scope(builder_, like.label);
   return builder_.add(op, std::move(attrs), std::move(inputs));
 }
