@@ -103,26 +103,4 @@ Result<std::shared_ptr<const ExecutionPlan>> make_plan(const Graph& graph, std::
   return std::shared_ptr<const ExecutionPlan>(std::move(plan));
 }
 
-std::string ExecutionPlan::text() const {
-  auto place = [](const MemRef& ref) {
-    switch (ref.region) {
-      case Region::none: return std::string("_");
-      case Region::arena: return fmt::format("arena+{}", ref.offset);
-      case Region::input: return fmt::format("input{}+{}", ref.index, ref.offset);
-      case Region::weight: return fmt::format("weight{}+{}", ref.index, ref.offset);
-    }
-    return std::string("?");
-  };
-  std::string out = fmt::format("plan on {}: {} steps, arena {} bytes (scratch {}, lower bound {}), weights {} bytes\n",
-                                devices.front()->traits().name, steps.size(), arena_bytes, scratch_bytes,
-                                lower_bound_bytes, weight_bytes);
-  for (const PlanStep& step : steps) {
-    const Node& node = graph.nodes()[static_cast<size_t>(step.node)];
-    out += fmt::format("{:5} {:<24} {} =", step.node, step.kernel.kernel(), place(step.output));
-    for (const MemRef& in : step.inputs) out += " " + place(in);
-    out += fmt::format(" : {}  # {}\n", graph.info(node.output).desc.text(), node.label);
-  }
-  return out;
-}
-
 }  // namespace chiaro
