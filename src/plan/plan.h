@@ -106,10 +106,15 @@ struct Placement {
   std::vector<std::pair<std::string, std::string>> weights = {};  // name (with * and ?) -> device; the first match wins
 };
 
+// How offsets in an arena are chosen: largest slot first at the lowest free offset, or in program order at the lowest
+// or at the tightest gap.
+enum class ArenaFit { greedy_by_size, first_fit, best_fit };
+
 struct PlanOptions {
   bool fuse = true;   // rewrite norm+affine+activation, conv+bias+residual+activation, ...
   bool reuse = true;  // let results take the memory of operands that die (implicit in-place)
   Placement placement = {};
+  ArenaFit arena = ArenaFit::greedy_by_size;
   std::vector<std::string> skip = {};  // passes, or rewrites of fuse ("fuse.norm"), that are left out
   bool verify = true;                  // off in tests of what else stops a wrong plan
 };

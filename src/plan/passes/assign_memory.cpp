@@ -1,149 +1,175 @@
-// alias buffers and assign arena: which storages share memory, and where each lies.
+// alias buffers and assign arena: which slots share memory, and where each lies in its device's arena.
 //
-// Storages are live from the node that makes them to the last node that reads any view of them. A result may take the
-// memory of an operand that dies at its node where the op's alias contract allows it. Offsets: greedy by size (largest
-// first, lowest offset that is free over its whole life), which comes close to the lower bound on UNets.
+// A slot is live from the step that makes it to the last one that reads any view of it. A result may take the memory of
+// an operand that dies at its step where the op's alias contract allows it. Offsets: greedy by size (largest first,
+// lowest offset that is free over its whole life), which comes close to the lower bound on UNets; docs/planner.md has
+// the comparison with first-fit and best-fit in program order.
 #include <algorithm>
-#include <numeric>
 
 #include "core/memory.h"
-#include "plan/passes/passes.h"
+#include "plan/passes/schedule.h"
 
 namespace chiaro {
 namespace {
 
 constexpr auto kAlign = static_cast<int64_t>(kHostAlignment);
 
-struct Life {
-  int64_t bytes = 0;
-  int64_t first = -1, last = -1;  // node indices, both ends included
-  int64_t offset = -1;
-};
+int64_t aligned(int64_t bytes) {
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
 
-class MemoryAssigner {
+// The offsets of one device's slots.
+class Arena {
  public:
-  MemoryAssigner(const Graph& graph, const PlanOptions& options)
-      : graph_(graph), lives_(graph.storages().size()), root_(graph.storages().size()) {
-    std::iota(root_.begin(), root_.end(), 0);
-    find_lives();
-    if (options.reuse) merge_overwrites();
-  }
+  Arena(std::vector<Slot>& slots, size_t steps, ArenaFit fit)
+      : slots_(slots), fit_(fit), alive_(steps + 1), starts_(steps + 1) {}
 
-  MemoryMap run() {
-    std::vector<int32_t> order;
-    for (size_t s = 0; s < lives_.size(); ++s) {
-      if (root_[s] == static_cast<int32_t>(s) && lives_[s].first >= 0 && lives_[s].bytes > 0) {
-        order.push_back(static_cast<int32_t>(s));
-      }
+  PlanArena run(std::vector<int32_t> own) {
+    if (fit_ == ArenaFit::greedy_by_size) {
+      std::stable_sort(own.begin(), own.end(), [&](int32_t a, int32_t b) { return slot(a).bytes > slot(b).bytes; });
+    } else {
+      std::stable_sort(own.begin(), own.end(), [&](int32_t a, int32_t b) { return slot(a).first < slot(b).first; });
     }
-    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return life(a).bytes > life(b).bytes; });
-    MemoryMap map;
-    std::vector<int32_t> placed;
-    for (const int32_t s : order) {
-      place(s, placed);
-      map.arena_bytes = std::max(map.arena_bytes, life(s).offset + life(s).bytes);
+    PlanArena arena;
+    for (const int32_t s : own) {
+      place(s);
+      arena.bytes = std::max(arena.bytes, slot(s).offset + aligned(slot(s).bytes));
     }
-    map.lower_bound_bytes = lower_bound(order);
-    fill_refs(map);
-    return map;
+    arena.lower_bound_bytes = lower_bound(own);
+    return arena;
   }
 
  private:
-  Life& life(int32_t s) { return lives_[static_cast<size_t>(s)]; }
-  bool is_temp(int32_t s) const { return graph_.storage(s).kind == StorageKind::temp; }
+  Slot& slot(int32_t s) { return slots_[static_cast<size_t>(s)]; }
 
-  void touch(Value v, int64_t when) {
-    if (!v.valid()) return;
-    const int32_t s = graph_.info(v).storage;
-    if (!is_temp(s)) return;
-    Life& l = life(s);
-    if (l.first < 0) l = {(graph_.storage(s).bytes + kAlign - 1) / kAlign * kAlign, when, when, -1};
-    l.last = std::max(l.last, when);
-  }
-
-  void find_lives() {
-    for (size_t i = 0; i < graph_.nodes().size(); ++i) {
-      const Node& node = graph_.nodes()[i];
-      if (node.op->kind == OpKind::view) continue;
-      for (const Value v : node.inputs) touch(v, static_cast<int64_t>(i));
-      touch(node.output, static_cast<int64_t>(i));
+  void place(int32_t s) {
+    Slot& l = slot(s);
+    near_ = alive_[static_cast<size_t>(l.first)];
+    for (int32_t step = l.first + 1; step <= l.last; ++step) {
+      const auto& more = starts_[static_cast<size_t>(step)];
+      near_.insert(near_.end(), more.begin(), more.end());
     }
-    const auto end = static_cast<int64_t>(graph_.nodes().size());
-    for (const GraphOutput& output : graph_.outputs()) touch(output.value, end);
+    std::sort(near_.begin(), near_.end(), [&](int32_t a, int32_t b) { return slot(a).offset < slot(b).offset; });
+    l.offset = gap(aligned(l.bytes));
+    starts_[static_cast<size_t>(l.first)].push_back(s);
+    for (int32_t step = l.first; step <= l.last; ++step) alive_[static_cast<size_t>(step)].push_back(s);
   }
 
-  // The result of node i takes the memory of its operand, if the operand's storage is exactly that value and dies here.
-  void merge_overwrites() {
-    for (size_t i = 0; i < graph_.nodes().size(); ++i) {
-      const Node& node = graph_.nodes()[i];
-      const int taken = node.op->alias.may_overwrite;
-      if (node.op->kind != OpKind::compute || taken < 0) continue;
-      const Value v = node.inputs[static_cast<size_t>(taken)];
-      if (!v.valid()) continue;
-      const ValueInfo& in = graph_.info(v);
-      const ValueInfo& out = graph_.info(node.output);
-      const int32_t from = root_[static_cast<size_t>(in.storage)];
-      if (!is_temp(in.storage) || in.offset_bytes != 0 || !(in.desc == out.desc)) continue;
-      if (life(from).last != static_cast<int64_t>(i)) continue;
-      if (graph_.storage(in.storage).bytes != graph_.storage(out.storage).bytes) continue;
-      const auto shares = [&](Value w) {
-        return w.valid() && w != v && root_[static_cast<size_t>(graph_.info(w).storage)] == from;
-      };
-      if (std::any_of(node.inputs.begin(), node.inputs.end(), shares)) continue;
-      if (std::count(node.inputs.begin(), node.inputs.end(), v) > 1) continue;
-      root_[static_cast<size_t>(out.storage)] = from;
-      life(from).last = std::max(life(from).last, life(out.storage).last);
+  // The lowest gap that holds `bytes`, or the smallest one for best-fit.
+  int64_t gap(int64_t bytes) {
+    int64_t end = 0, best = -1, best_size = 0;
+    for (const int32_t other : near_) {
+      const int64_t size = slot(other).offset - end;
+      if (size >= bytes && (best < 0 || size < best_size)) {
+        best = end;
+        best_size = size;
+        if (fit_ != ArenaFit::best_fit) return best;
+      }
+      end = std::max(end, slot(other).offset + aligned(slot(other).bytes));
     }
+    return best >= 0 ? best : end;
   }
 
-  void place(int32_t s, std::vector<int32_t>& placed) {
-    Life& l = life(s);
-    l.offset = 0;
-    for (const int32_t other : placed) {  // sorted by offset
-      const Life& o = life(other);
-      if (o.last < l.first || l.last < o.first) continue;
-      if (l.offset + l.bytes <= o.offset) break;
-      l.offset = std::max(l.offset, o.offset + o.bytes);
-    }
-    const auto at = std::upper_bound(placed.begin(), placed.end(), l.offset,
-                                     [&](int64_t offset, int32_t other) { return offset < life(other).offset; });
-    placed.insert(at, s);
-  }
-
-  int64_t lower_bound(const std::vector<int32_t>& roots) {
-    std::vector<int64_t> change(graph_.nodes().size() + 2, 0);
-    for (const int32_t s : roots) {
-      change[static_cast<size_t>(life(s).first)] += life(s).bytes;
-      change[static_cast<size_t>(life(s).last) + 1] -= life(s).bytes;
+  int64_t lower_bound(const std::vector<int32_t>& own) {
+    std::vector<int64_t> change(alive_.size() + 1, 0);
+    for (const int32_t s : own) {
+      change[static_cast<size_t>(slot(s).first)] += aligned(slot(s).bytes);
+      change[static_cast<size_t>(slot(s).last) + 1] -= aligned(slot(s).bytes);
     }
     int64_t now = 0, most = 0;
     for (const int64_t c : change) most = std::max(most, now += c);
     return most;
   }
 
-  void fill_refs(MemoryMap& map) {
-    int32_t weights = 0, inputs = 0;
-    map.storage.resize(lives_.size());
-    for (size_t s = 0; s < lives_.size(); ++s) {
-      const StorageKind kind = graph_.storages()[s].kind;
-      if (kind == StorageKind::input)
-        map.storage[s] = {Region::input, inputs++, 0};
-      else if (kind != StorageKind::temp)
-        map.storage[s] = {Region::weight, weights++, 0};
-      else
-        map.storage[s] = {Region::arena, 0, std::max<int64_t>(life(root_[s]).offset, 0)};
+  std::vector<Slot>& slots_;
+  ArenaFit fit_;
+  std::vector<std::vector<int32_t>> alive_, starts_;  // placed slots, by step
+  std::vector<int32_t> near_;
+};
+
+class Assigner {
+ public:
+  Assigner(const Graph& graph, Schedule& schedule, PassContext& context)
+      : graph_(graph), schedule_(schedule), context_(context) {}
+
+  void run() {
+    find_lives();
+    if (context_.options.reuse) merge_overwrites();
+    std::vector<std::vector<int32_t>> own(context_.devices.size());
+    for (size_t s = 0; s < schedule_.slots.size(); ++s) {
+      const Slot& slot = schedule_.slots[s];
+      if (slot.root == static_cast<int32_t>(s) && slot.first >= 0 && slot.bytes > 0) {
+        own[static_cast<size_t>(slot.device)].push_back(static_cast<int32_t>(s));
+      }
+    }
+    for (const auto& slots : own) {
+      schedule_.arenas.push_back(Arena(schedule_.slots, schedule_.steps.size() + 1, context_.options.arena).run(slots));
+    }
+    for (Slot& slot : schedule_.slots) slot.offset = schedule_.slots[static_cast<size_t>(slot.root)].offset;
+    add_scratch();
+  }
+
+ private:
+  Slot& slot(int32_t s) { return schedule_.slots[static_cast<size_t>(s)]; }
+
+  void touch(const Place& place, int32_t when) {
+    if (place.region != Region::arena) return;
+    Slot& s = slot(place.index);
+    if (s.first < 0) s.first = when;
+    s.last = std::max(s.last, when);
+  }
+
+  void find_lives() {
+    for (size_t i = 0; i < schedule_.steps.size(); ++i) {
+      const ScheduledStep& step = schedule_.steps[i];
+      for (const Place& in : step.inputs) touch(in, static_cast<int32_t>(i));
+      touch(step.output, static_cast<int32_t>(i));
+    }
+    for (const Place& output : schedule_.outputs) touch(output, static_cast<int32_t>(schedule_.steps.size()));
+  }
+
+  // The result of a step takes the memory of its operand, if the operand's slot is exactly that value and dies here.
+  void merge_overwrites() {
+    for (size_t i = 0; i < schedule_.steps.size(); ++i) {
+      const ScheduledStep& step = schedule_.steps[i];
+      if (step.node < 0) continue;
+      const Node& node = graph_.nodes()[static_cast<size_t>(step.node)];
+      const int taken = node.op->alias.may_overwrite;
+      if (node.op->kind != OpKind::compute || taken < 0) continue;
+      const Place& in = step.inputs[static_cast<size_t>(taken)];
+      if (in.region != Region::arena || in.delta != 0 || step.output.delta != 0) continue;
+      const int32_t from = slot(in.index).root;
+      if (slot(from).device != step.device || slot(step.output.index).device != step.device) continue;
+      if (!(graph_.info(node.inputs[static_cast<size_t>(taken)]).desc == graph_.info(node.output).desc)) continue;
+      if (slot(from).last != static_cast<int32_t>(i) || slot(in.index).bytes != slot(step.output.index).bytes) continue;
+      const auto shares = [&](const Place& p) { return p.region == Region::arena && slot(p.index).root == from; };
+      if (std::count_if(step.inputs.begin(), step.inputs.end(), shares) != 1) continue;
+      slot(step.output.index).root = from;
+      slot(from).last = std::max(slot(from).last, slot(step.output.index).last);
     }
   }
 
+  // One area behind the values of each device, as large as its greediest kernel.
+  void add_scratch() {
+    for (const ScheduledStep& step : schedule_.steps) {
+      PlanArena& arena = schedule_.arenas[static_cast<size_t>(step.device)];
+      arena.scratch_bytes = std::max(arena.scratch_bytes, step.kernel.scratch_bytes());
+    }
+    for (ScheduledStep& step : schedule_.steps) {
+      step.scratch_offset = schedule_.arenas[static_cast<size_t>(step.device)].bytes;
+    }
+    for (PlanArena& arena : schedule_.arenas) arena.bytes += arena.scratch_bytes;
+  }
+
   const Graph& graph_;
-  std::vector<Life> lives_;
-  std::vector<int32_t> root_;  // storage whose memory this one uses
+  Schedule& schedule_;
+  PassContext& context_;
 };
 
 }  // namespace
 
-MemoryMap assign_memory(const Graph& graph, const PlanOptions& options) {
-  return MemoryAssigner(graph, options).run();
+void assign_memory(const Graph& graph, Schedule& schedule, PassContext& context) {
+  Assigner(graph, schedule, context).run();
 }
 
 }  // namespace chiaro

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/memory.h"
-#include "plan/passes/passes.h"
+#include "plan/passes/schedule.h"
 
 namespace chiaro {
 
@@ -40,6 +40,16 @@ Result<KernelPlan> choose_kernel(const Device& device, const Graph& graph, const
   auto plan = choose_kernel(device, *node.op, node.attrs, inputs, operand_of(graph, node.output));
   if (!plan.ok()) return std::move(plan).error().at(node.label);
   return plan;
+}
+
+Status select_kernels(const Graph& graph, Schedule& schedule, PassContext& context) {
+  for (ScheduledStep& step : schedule.steps) {
+    if (step.node < 0) continue;
+    const Device& device = *context.devices[static_cast<size_t>(step.device)];
+    CHIARO_ASSIGN(step.kernel, choose_kernel(device, graph, graph.nodes()[static_cast<size_t>(step.node)]));
+    ++context.changes;
+  }
+  return {};
 }
 
 }  // namespace chiaro
