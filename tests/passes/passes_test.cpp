@@ -1,6 +1,8 @@
-// The graph passes, one by one: every file of tests/passes/<pass>/ holds a graph, a line `---`, and the graph that the
-// pass makes of it on the CPU. Its first line says what it shows. A line `# without OP...` takes ops from the device, a
-// line `# dense OP...` makes their kernels refuse strided operands (the CPU's own take any strides).
+// The passes, one by one: every file of tests/passes/<pass>/ holds a graph, a line `---`, and the graph (or, for the
+// passes behind it, the schedule) that the pass makes of it. Its first line says what it shows. Further lines set the
+// stage: `# devices SPEC...` (else the CPU alone), `# without OP[@DEVICE]...` takes ops away, `# dense OP...` makes the
+// CPU's kernels refuse strided operands (they take any), `# place MODULE=DEVICE[&DEVICE]...`, `# weights NAME=DEVICE...`
+// and `# skip NAME...`.
 // CHIARO_UPDATE_PASSES=1 writes the expectations anew.
 #include <gtest/gtest.h>
 
@@ -17,6 +19,7 @@
 #include "plan/passes/passes.h"
 #include "plan/verify.h"
 #include "runtime/engine.h"
+#include "schedule_text.h"
 
 namespace chiaro {
 namespace {
@@ -24,12 +27,31 @@ namespace {
 namespace fs = std::filesystem;
 using Pass = Result<Graph> (*)(const Graph&, PassContext&);
 
-const std::map<std::string, Pass> kPasses = {
-    {"canonicalise", pass_canonicalise}, {"fuse", pass_fuse}, {"legalise", pass_legalise}, {"versions", pass_versions}};
+// Nodes of an example without `on` are placed first.
+Result<Graph> place_then_legalise(const Graph& graph, PassContext& context) {
+  for (const Node& node : graph.nodes()) {
+    if (!node.device.empty()) return pass_legalise(graph, context);
+  }
+  CHIARO_ASSIGN(const Graph placed, pass_place(graph, context));
+  return pass_legalise(placed, context);
+}
+
+const std::map<std::string, Pass> kPasses = {{"canonicalise", pass_canonicalise},
+                                             {"fold_constants", pass_fold_constants},
+                                             {"fuse", pass_fuse},
+                                             {"legalise", place_then_legalise},
+                                             {"own", pass_own},
+                                             {"pack", pass_pack},
+                                             {"place", pass_place},
+                                             {"versions", pass_versions}};
+// Passes over the schedule: how far it is taken before it is printed.
+const std::map<std::string, ScheduleStage> kSchedules = {{"transfers", ScheduleStage::transfers},
+                                                         {"memory", ScheduleStage::memory},
+                                                         {"segments", ScheduleStage::segments}};
 
 struct Example {
   std::string input, expected;
-  std::vector<std::string> without, dense;
+  std::vector<std::string> without, dense, devices, skip, modules, weights;
 };
 
 std::vector<std::string> words_behind(const std::string& line, const std::string& start) {
@@ -51,8 +73,12 @@ Example read_example(const fs::path& path) {
       continue;
     }
     (behind ? example.expected : example.input) += line + "\n";
-    if (const auto words = words_behind(line, "# without "); !words.empty()) example.without = words;
-    if (const auto words = words_behind(line, "# dense "); !words.empty()) example.dense = words;
+    const std::pair<const char*, std::vector<std::string>*> kSettings[] = {
+        {"# without ", &example.without}, {"# dense ", &example.dense}, {"# devices ", &example.devices},
+        {"# skip ", &example.skip},       {"# place ", &example.modules}, {"# weights ", &example.weights}};
+    for (const auto& [start, words] : kSettings) {
+      if (auto found = words_behind(line, start); !found.empty()) *words = std::move(found);
+    }
   }
   return example;
 }
@@ -79,18 +105,49 @@ std::shared_ptr<const KernelTable> kernels_of(const Example& example) {
   return std::make_shared<const KernelTable>(std::move(table));
 }
 
+std::vector<std::string> split_at(const std::string& text, char mark) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, mark);) parts.push_back(part);
+  return parts;
+}
+
+PlanOptions plan_options(const Example& example) {
+  PlanOptions options;
+  options.skip = example.skip;
+  for (const std::string& word : example.modules) {
+    const auto parts = split_at(word, '=');
+    options.placement.modules[parts.at(0)] = split_at(parts.at(1), '&');
+  }
+  for (const std::string& word : example.weights) {
+    const auto parts = split_at(word, '=');
+    options.placement.weights.emplace_back(parts.at(0), parts.at(1));
+  }
+  return options;
+}
+
+std::string error_text(const Error& error) {
+  return "error " + std::string(error_code_name(error.code)) + ": " + error.what + "\n";
+}
+
 // What the pass makes of the example; errors as text, so that refusals can be expected, too.
-std::string result_of(Pass pass, const Example& example) {
+std::string result_of(const std::string& name, const Example& example) {
   const auto graph = parse_graph(example.input, find_op);
   if (!graph.ok()) return "the input does not parse: " + graph.error().format();
   EngineOptions options;
   options.threads = 1;
   options.disabled_ops = example.without;
   options.cpu_kernels = kernels_of(example);
+  options.devices = example.devices;
   const auto engine = Engine::create(std::move(options)).value();
-  PassContext context{engine->devices(), {}};
-  const auto made = pass(*graph, context);
-  if (!made.ok()) return "error " + std::string(error_code_name(made.error().code)) + ": " + made.error().what + "\n";
+  const PlanOptions planning = plan_options(example);
+  PassContext context{engine->devices(), planning};
+  if (const auto schedule = kSchedules.find(name); schedule != kSchedules.end()) {
+    const auto text = schedule_text(*graph, context, schedule->second);
+    return text.ok() ? *text : error_text(text.error());
+  }
+  const auto made = kPasses.at(name)(*graph, context);
+  if (!made.ok()) return error_text(made.error());
   const Status formed = verify_graph(*made);
   return formed.ok() ? print_graph(*made) : formed.error().format();
 }
@@ -98,14 +155,13 @@ std::string result_of(Pass pass, const Example& example) {
 class PassFiles : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(PassFiles, MakeWhatTheyExpect) {
-  const Pass pass = kPasses.at(GetParam());
   const bool update = std::getenv("CHIARO_UPDATE_PASSES") != nullptr;
   int count = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(CHIARO_SOURCE_DIR) / "tests" / "passes" / GetParam())) {
     if (entry.path().extension() != ".graph") continue;
     const Example example = read_example(entry.path());
     EXPECT_TRUE(example.input.starts_with("# ")) << entry.path() << " does not say what it shows";
-    const std::string made = result_of(pass, example);
+    const std::string made = result_of(GetParam(), example);
     if (update) std::ofstream(entry.path()) << example.input << "---\n" << made;
     EXPECT_EQ(made, update ? made : example.expected) << entry.path() << "\n" << example.input;
     ++count;
@@ -117,7 +173,10 @@ std::string own_name(const ::testing::TestParamInfo<std::string>& pass) {
   return pass.param;
 }
 
-INSTANTIATE_TEST_SUITE_P(, PassFiles, ::testing::Values("canonicalise", "fuse", "legalise", "versions"), own_name);
+INSTANTIATE_TEST_SUITE_P(, PassFiles,
+                         ::testing::Values("canonicalise", "fold_constants", "fuse", "legalise", "memory", "own", "pack",
+                                           "place", "segments", "transfers", "versions"),
+                         own_name);
 
 }  // namespace
 }  // namespace chiaro
