@@ -13,6 +13,7 @@
 //   inline constexpr OpCall<Silu> silu{};      // silu(g, x) in models;  silu(g, {attrs}, x) with attributes
 //   const OpDef& op_def_silu();                // defined in reference.cpp: return op_def<Silu>();
 //
+// Optional members: variadic, deterministic, fuses_as (graph/op.h), and `static ElementwiseStep step(const Attrs&)`.
 // Kind view: `static Result<ViewResult> view(const Attrs&, InputDescs)` instead of infer. Kind inplace: infer checks
 // shapes and returns the first input's description; reference computes the new contents of the first input's view.
 #pragma once
@@ -36,6 +37,10 @@ concept HasReference = requires(const typename O::Attrs& a, std::span<const RefT
 template <class O>
 concept HasDecompose = requires(GraphBuilder& g, const typename O::Attrs& a, std::span<const Value> in) {
   { O::decompose(g, a, in) } -> std::same_as<Value>;
+};
+template <class O>
+concept HasStep = requires(const typename O::Attrs& a) {
+  { O::step(a) } -> std::same_as<ElementwiseStep>;
 };
 // A malformed declaration is a compile error that names what is missing.
 template <class O>
@@ -68,6 +73,7 @@ OpDef make_op_def() {
   def.inputs.assign(O::inputs.begin(), O::inputs.end());
   if constexpr (requires { O::variadic; }) def.variadic = O::variadic;
   if constexpr (requires { O::deterministic; }) def.deterministic = O::deterministic;
+  if constexpr (requires { O::fuses_as; }) def.fuses_as = O::fuses_as;
   def.default_attrs = encode_attrs(typename O::Attrs{});
   def.alias = O::alias;
   def.check_attrs = [](const AttrMap& map) -> Status {
@@ -81,6 +87,9 @@ OpDef make_op_def() {
     def.view = [](const AttrMap& map, InputDescs in) { return O::view(attrs_of<O>(map), in); };
   } else {
     def.infer = [](const AttrMap& map, InputDescs in) { return O::infer(attrs_of<O>(map), in); };
+  }
+  if constexpr (HasStep<O>) {
+    def.step = [](const AttrMap& map) { return O::step(attrs_of<O>(map)); };
   }
   if constexpr (HasReference<O>) {
     def.reference = [](const AttrMap& map, std::span<const RefTensor> in, RefTensor& out) {

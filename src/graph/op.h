@@ -36,6 +36,13 @@ struct Cost {
   double bytes = 0;  // minimum traffic: every input read once, the output written once
 };
 
+// What an elementwise op does to one element, for passes that join such ops: an activation's name (ops/activation.h) or
+// "scale" (x * scale + shift) of one input, "add", "sub", "mul" or "div" of two.
+struct ElementwiseStep {
+  std::string_view function;
+  double scale = 1, shift = 0;  // of "scale" alone
+};
+
 // A dense tensor in double precision, for references. `present` is false for an optional input left out.
 struct RefTensor {
   Shape shape;
@@ -60,12 +67,17 @@ struct OpDef {
   AttrMap default_attrs;
   Alias alias;
   bool deterministic = true;
+  // For an op that can take what follows it (inputs "weight", "bias", "residual", attribute "act"): which rewrite of
+  // the fuse pass does that, "norm" for fuse.norm. Empty for other ops.
+  std::string_view fuses_as;
 
   Status (*check_attrs)(const AttrMap&) = nullptr;
   // Shape and dtype of the output (compute), or checks only (inplace: the result is the first input's view).
   Result<TensorDesc> (*infer)(const AttrMap&, InputDescs) = nullptr;
   Result<ViewResult> (*view)(const AttrMap&, InputDescs) = nullptr;  // kind view only
   Cost (*cost)(const AttrMap&, InputDescs, const TensorDesc& out) = nullptr;
+  // Null where the op is not elementwise arithmetic.
+  ElementwiseStep (*step)(const AttrMap&) = nullptr;
   // The oracle: `out` arrives with its shape set and data sized. Null where the op is defined by `decompose`.
   Status (*reference)(const AttrMap&, std::span<const RefTensor>, RefTensor& out) = nullptr;
   // The same result from simpler ops. Null where there is none.

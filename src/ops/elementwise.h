@@ -1,7 +1,7 @@
 // What the elementwise ops have in common, so that an op's own op.h states only its name and its function.
 //
 //   struct Silu : UnaryOp<Silu> {  name, formula, Attrs, static double apply(const Attrs&, double x);  };
-//   struct Add : BinaryOp<Add> {   name, formula, static double apply(double a, double b);  };
+//   struct Add : BinaryOp<Add> {   name, formula, step_name, static double apply(double a, double b);  };
 //
 // Unary: x [...] -> same shape and dtype. Binary: numpy's broadcasting of a and b; the result has a's dtype and b may
 // be any other plain dtype (a weight). In-place forms: the result is a's view; b stretches to a's shape, never a to
@@ -9,6 +9,7 @@
 #pragma once
 
 #include "graph/declare.h"
+#include "ops/activation.h"
 
 namespace chiaro {
 
@@ -40,6 +41,11 @@ struct UnaryOp {
   static Cost cost(const A&, InputDescs in, const TensorDesc& out) {
     return elementwise_cost(4, in, out);
   }
+  // Of those that name an Activation as their `function`.
+  template <class A, class S = Self>
+  static auto step(const A& attrs) -> decltype(ElementwiseStep{activation_name(S::function(attrs))}) {
+    return {activation_name(S::function(attrs))};
+  }
   template <class A>
   static Status reference(const A& attrs, std::span<const RefTensor> in, RefTensor& out) {
     for (size_t i = 0; i < out.data.size(); ++i) out.data[i] = Self::apply(attrs, in[0].data[i]);
@@ -57,6 +63,7 @@ struct BinaryOp {
   static Result<TensorDesc> infer(const Attrs&, InputDescs in) {
     return infer_binary(Self::name, Kind == OpKind::inplace, in);
   }
+  static ElementwiseStep step(const Attrs&) { return {Self::step_name}; }
   static Cost cost(const Attrs&, InputDescs in, const TensorDesc& out) { return elementwise_cost(1, in, out); }
   static Status reference(const Attrs&, std::span<const RefTensor> in, RefTensor& out) {
     const std::vector<double> a = stretched(in[0], out.shape), b = stretched(in[1], out.shape);

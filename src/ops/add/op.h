@@ -6,7 +6,7 @@
 namespace chiaro {
 
 struct Add : BinaryOp<Add> {
-  static constexpr std::string_view name = "add", formula = "y = a + b";
+  static constexpr std::string_view name = "add", formula = "y = a + b", step_name = "add";
   static double apply(double a, double b) { return a + b; }
 };
 

@@ -7,7 +7,7 @@
 namespace chiaro {
 
 struct AddInplace : BinaryOp<AddInplace, OpKind::inplace> {
-  static constexpr std::string_view name = "add_", formula = "a = a + b";
+  static constexpr std::string_view name = "add_", formula = "a = a + b", step_name = "add";
   static double apply(double a, double b) { return a + b; }
 };
 

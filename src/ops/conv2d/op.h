@@ -13,6 +13,7 @@ namespace chiaro {
 struct Conv2d {
   static constexpr std::string_view name = "conv2d", formula = "y = act(conv(x, w) + bias) + residual";
   static constexpr OpKind kind = OpKind::compute;
+  static constexpr std::string_view fuses_as = "conv";
   static constexpr std::array inputs{InputSpec{"x", "[N,H,W,C]"}, InputSpec{"w", "[O,C,kh,kw]"},
                                      InputSpec{"bias", "[O]", true}, InputSpec{"residual", "[N,Ho,Wo,O]", true}};
   struct Attrs {

@@ -6,7 +6,7 @@
 namespace chiaro {
 
 struct Div : BinaryOp<Div> {
-  static constexpr std::string_view name = "div", formula = "y = a / b";
+  static constexpr std::string_view name = "div", formula = "y = a / b", step_name = "div";
   static double apply(double a, double b) { return a / b; }
 };
 

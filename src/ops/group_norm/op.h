@@ -13,6 +13,7 @@ struct GroupNorm {
                                     formula =
                                         "y = act((x - mean) / sqrt(var + eps) * weight + bias), per picture and group";
   static constexpr OpKind kind = OpKind::compute;
+  static constexpr std::string_view fuses_as = "norm";
   static constexpr std::array inputs{InputSpec{"x", "[N,...,C]"}, InputSpec{"weight", "[C]", true},
                                      InputSpec{"bias", "[C]", true}};
   struct Attrs {

@@ -10,6 +10,7 @@ struct LayerNorm {
   static constexpr std::string_view name = "layer_norm",
                                     formula = "y = act((x - mean) / sqrt(var + eps) * weight + bias), per row";
   static constexpr OpKind kind = OpKind::compute;
+  static constexpr std::string_view fuses_as = "norm";
   static constexpr std::array inputs{InputSpec{"x", "[...,C]"}, InputSpec{"weight", "[C]", true},
                                      InputSpec{"bias", "[C]", true}};
   struct Attrs {

@@ -12,6 +12,7 @@ namespace chiaro {
 struct Matmul {
   static constexpr std::string_view name = "matmul", formula = "y = act(x b^T + bias) + residual";
   static constexpr OpKind kind = OpKind::compute;
+  static constexpr std::string_view fuses_as = "matmul";
   static constexpr std::array inputs{InputSpec{"x", "[...,M,K]"},
                                      InputSpec{"b", "[...,N,K] (transpose_b) or [...,K,N]"},
                                      InputSpec{"bias", "[N]", true}, InputSpec{"residual", "[...,M,N]", true}};

@@ -6,7 +6,7 @@
 namespace chiaro {
 
 struct Mul : BinaryOp<Mul> {
-  static constexpr std::string_view name = "mul", formula = "y = a * b";
+  static constexpr std::string_view name = "mul", formula = "y = a * b", step_name = "mul";
   static double apply(double a, double b) { return a * b; }
 };
 

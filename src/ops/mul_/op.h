@@ -7,7 +7,7 @@
 namespace chiaro {
 
 struct MulInplace : BinaryOp<MulInplace, OpKind::inplace> {
-  static constexpr std::string_view name = "mul_", formula = "a = a * b";
+  static constexpr std::string_view name = "mul_", formula = "a = a * b", step_name = "mul";
   static double apply(double a, double b) { return a * b; }
 };
 

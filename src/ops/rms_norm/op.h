@@ -9,6 +9,7 @@ namespace chiaro {
 struct RmsNorm {
   static constexpr std::string_view name = "rms_norm", formula = "y = act(x / sqrt(mean(x^2) + eps) * weight), per row";
   static constexpr OpKind kind = OpKind::compute;
+  static constexpr std::string_view fuses_as = "norm";
   static constexpr std::array inputs{InputSpec{"x", "[...,C]"}, InputSpec{"weight", "[C]", true}};
   struct Attrs {
     double eps = 1e-6;

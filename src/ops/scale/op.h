@@ -16,6 +16,7 @@ struct Scale : UnaryOp<Scale> {
       v("shift", shift);
     }
   };
+  static ElementwiseStep step(const Attrs& attrs) { return {"scale", attrs.scale, attrs.shift}; }
   static double apply(const Attrs& attrs, double x) { return x * attrs.scale + attrs.shift; }
 };
 

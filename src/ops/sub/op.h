@@ -6,7 +6,7 @@
 namespace chiaro {
 
 struct Sub : BinaryOp<Sub> {
-  static constexpr std::string_view name = "sub", formula = "y = a - b";
+  static constexpr std::string_view name = "sub", formula = "y = a - b", step_name = "sub";
   static double apply(double a, double b) { return a - b; }
 };
 
