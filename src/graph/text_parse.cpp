@@ -121,7 +121,7 @@ class LineReader {
 
 class GraphParser {
  public:
-  explicit GraphParser(const OpLookup& find_op) : find_op_(find_op) {}
+  explicit GraphParser(const GraphNames& names) : names_(names) {}
 
   Result<Graph> run(std::string_view text) {
     for (int line = 1; !text.empty(); ++line) {
@@ -163,11 +163,17 @@ class GraphParser {
     CHIARO_TRY(r.status());
     CHIARO_ASSIGN(const TensorDesc desc, type(r));
     if (kind == "input") return builder_.input(std::move(name), desc);
-    return builder_.unbound(kind == "weight" ? StorageKind::weight : StorageKind::constant, std::move(name), desc);
+    const StorageKind storage = kind == "weight" ? StorageKind::weight : StorageKind::constant;
+    TensorDataPtr data;
+    if (names_.data) {
+      CHIARO_ASSIGN(data, names_.data(storage, name, desc));
+    }
+    if (!data) return builder_.unbound(storage, std::move(name), desc);
+    return storage == StorageKind::weight ? builder_.weight(std::move(data)) : builder_.constant(std::move(data));
   }
 
   Result<Value> node_value(LineReader& r, const std::string& name) {
-    const OpDef* op = find_op_(name);
+    const OpDef* op = names_.op ? names_.op(name) : nullptr;
     if (op == nullptr) return mistake(fmt::format("there is no op \"{}\"", name));
     std::vector<Value> inputs;
     r.expect("(");
@@ -216,10 +222,20 @@ class GraphParser {
     CHIARO_TRY(r.status());
     for (auto& [name, slot] : attrs) {
       if (name != key) continue;
+      if (std::holds_alternative<std::shared_ptr<const HostFunction>>(slot)) return host_function(value, slot);
       slot = std::move(value);
       return {};
     }
     attrs.emplace_back(key, std::move(value));  // the op refuses it, naming what it has
+    return {};
+  }
+
+  Status host_function(const AttrValue& value, AttrValue& slot) const {
+    const auto* name = std::get_if<std::string>(&value);
+    if (name == nullptr) return mistake("a host function is written as its name: fn=\"twice\"");
+    if (!names_.function) return mistake(fmt::format("the host function \"{}\" is not known here", *name));
+    CHIARO_ASSIGN(auto found, names_.function(*name));
+    slot = std::move(found);
     return {};
   }
 
@@ -275,15 +291,19 @@ class GraphParser {
     return {ErrorCode::bad_file, "a graph cannot be read", std::move(why), "", ""};
   }
 
-  const OpLookup& find_op_;
+  const GraphNames& names_;
   GraphBuilder builder_;
   std::map<int64_t, Value> values_;
 };
 
 }  // namespace
 
+Result<Graph> parse_graph(std::string_view text, const GraphNames& names) {
+  return GraphParser(names).run(text);
+}
+
 Result<Graph> parse_graph(std::string_view text, const OpLookup& find_op) {
-  return GraphParser(find_op).run(text);
+  return parse_graph(text, GraphNames{.op = find_op});
 }
 
 }  // namespace chiaro

@@ -23,13 +23,19 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
+std::string value_of(const AttrValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  const auto* function = std::get_if<std::shared_ptr<const HostFunction>>(&value);
+  if (function != nullptr && *function != nullptr) return quoted((*function)->name);
+  return attr_text(value);
+}
+
 std::string attrs_text(const Node& node) {
   std::string out;
   for (const auto& [name, value] : node.attrs) {
     const AttrValue* usual = find_attr(node.op->default_attrs, name);
     if (usual != nullptr && *usual == value) continue;
-    const auto* text = std::get_if<std::string>(&value);
-    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, text != nullptr ? quoted(*text) : attr_text(value));
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, value_of(value));
   }
   return out.empty() ? out : " {" + out + "}";
 }
