@@ -1,6 +1,7 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "backend/cpu/cpu_device.h"
 #include "backend/isolated/isolated_device.h"
@@ -44,21 +45,58 @@ std::vector<std::string> disabled_on(const std::vector<std::string>& entries, co
   return ops;
 }
 
-Result<std::unique_ptr<Device>> make_device(Engine& engine, const EngineOptions& options, const std::string& name) {
-  if (name == "cpu") {
-    CpuDeviceOptions cpu;
-    cpu.allocator = engine.allocator();
-    cpu.pool = &engine.pool();
-    cpu.disabled_ops = disabled_on(options.disabled_ops, name);
-    if (options.cpu_kernels) cpu.kernels = *options.cpu_kernels;
-    return make_cpu_device(std::move(cpu));
+// A device to make: "cpu", or a test device with its options.
+struct Wanted {
+  std::string name;
+  std::optional<IsolatedSpec> isolated;
+};
+
+Result<Wanted> wanted_device(const std::string& text) {
+  if (text == "cpu") return Wanted{text, std::nullopt};
+  if (text.starts_with(kIsolatedPrefix)) {
+    CHIARO_ASSIGN(IsolatedSpec spec, parse_isolated_spec(text));
+    std::string name = spec.name;
+    return Wanted{std::move(name), std::move(spec)};
   }
-  constexpr std::string_view kIsolated = "isolated:";
-  if (name.starts_with(kIsolated) && name.size() > kIsolated.size()) {
-    return make_isolated_device(
-        {name, &engine.pool(), options.isolated_budget, disabled_on(options.disabled_ops, name)});
+  return Error{ErrorCode::usage, "there is no device \"" + text + "\"", "", "use cpu, or isolated:NAME for tests", ""};
+}
+
+// In order of preference, the CPU among them.
+Result<std::vector<Wanted>> wanted_devices(const EngineOptions& options) {
+  std::vector<Wanted> wanted;
+  for (const std::string& text : options.devices) {
+    CHIARO_ASSIGN(Wanted one, wanted_device(text));
+    wanted.push_back(std::move(one));
   }
-  return Error{ErrorCode::usage, "there is no device \"" + name + "\"", "", "use cpu, or isolated:NAME for tests", ""};
+  for (const IsolatedSpec& spec : options.isolated) wanted.push_back({spec.name, spec});
+  const auto named = [&](std::string_view name) {
+    return std::count_if(wanted.begin(), wanted.end(), [&](const Wanted& w) { return w.name == name; });
+  };
+  if (named("cpu") == 0) wanted.push_back({"cpu", std::nullopt});
+  for (const Wanted& one : wanted) {
+    if (named(one.name) > 1) {
+      return Error{ErrorCode::usage, "the device \"" + one.name + "\" is named twice", "", "name each once", ""};
+    }
+    if (!one.isolated) continue;
+    for (const std::string& other : one.isolated->addresses) {
+      if (named(other) == 0) {
+        return Error{ErrorCode::usage, one.name + " is to address \"" + other + "\", which is no device", "",
+                     "addresses takes names of devices, joined by +", ""};
+      }
+    }
+  }
+  return wanted;
+}
+
+std::unique_ptr<Device> make_device(Engine& engine, const EngineOptions& options, const Wanted& wanted) {
+  std::vector<std::string> missing = disabled_on(options.disabled_ops, wanted.name);
+  if (wanted.isolated) return make_isolated_device({*wanted.isolated, &engine.pool(), std::move(missing)});
+  CpuDeviceOptions cpu;
+  cpu.allocator = engine.allocator();
+  cpu.pool = &engine.pool();
+  cpu.disabled_ops = std::move(missing);
+  if (options.cpu_kernels) cpu.kernels = *options.cpu_kernels;
+  return make_cpu_device(std::move(cpu));
 }
 
 }  // namespace
@@ -68,12 +106,12 @@ Result<std::shared_ptr<Engine>> Engine::create(EngineOptions options) {
   engine->log_ = options.log ? std::move(options.log) : Log::silent();
   engine->allocator_ = options.allocator ? std::move(options.allocator) : std::make_shared<SystemAllocator>();
   engine->pool_ = std::make_unique<ThreadPool>(options.threads);
-  std::vector<std::string> names = options.devices;
-  if (std::find(names.begin(), names.end(), "cpu") == names.end()) names.emplace_back("cpu");
+  CHIARO_ASSIGN(const std::vector<Wanted> wanted, wanted_devices(options));
+  std::vector<std::string> names;
+  for (const Wanted& one : wanted) names.push_back(one.name);
   CHIARO_TRY(check_disabled(options.disabled_ops, names));
-  for (const std::string& name : names) {
-    CHIARO_ASSIGN(auto device, make_device(*engine, options, name));
-    engine->owned_.push_back(std::move(device));
+  for (const Wanted& one : wanted) {
+    engine->owned_.push_back(make_device(*engine, options, one));
     engine->device_list_.push_back(engine->owned_.back().get());
   }
   return engine;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/device.h"
+#include "backend/isolated/spec.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/thread_pool.h"
@@ -20,14 +21,16 @@ struct EngineOptions {
   std::shared_ptr<Log> log = {};                        // null: silent
   std::vector<std::string> disabled_ops = {};           // "OP" or "OP@DEVICE"
   std::shared_ptr<const KernelTable> cpu_kernels = {};  // null: the generated table (tests alter it)
-  // In order of preference: "cpu", "isolated:NAME" (backend/isolated). "cpu" is appended where it is not named.
+  // In order of preference: "cpu", or a test device as "isolated:NAME" or "isolated:NAME,KEY=VALUE,..."
+  // (backend/isolated/spec.h). "cpu" is appended where it is not named.
   std::vector<std::string> devices = {};
-  int64_t isolated_budget = 0;  // bytes of each isolated device; 0: no limit
+  std::vector<IsolatedSpec> isolated = {};  // of test devices that are to follow those, each by its name
 };
 
 class Engine {
  public:
-  // Errors: usage for a name in disabled_ops that is no op or no device.
+  // Errors: usage for a device that there is not or that is named twice, for an option that is not understood, and for
+  // a name in disabled_ops that is no op or no device.
   static Result<std::shared_ptr<Engine>> create(EngineOptions options = {});
 
   ThreadPool& pool() { return *pool_; }

@@ -1,9 +1,12 @@
-// Executor: runs one plan, again and again. It owns the arena and the staged weights.
+// Executor: runs one plan, again and again. It owns the arenas, the staged inputs and weights, and the devices' queues.
 //
-// Thread rule: one run at a time per executor; several executors may run at once on one Engine.
+// A plan of one device runs on the calling thread. Several devices have a thread each, which keeps to the plan's events
+// (runtime/queue.h); the first error or cancel stops them all, and the executor can run again.
+// Thread rule: one run at a time per executor; several executors may run at once on one Engine (not in serial runs).
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <span>
@@ -26,41 +29,57 @@ Binding bind_port(std::string_view name, std::span<T> values) {
           static_cast<int64_t>(values.size_bytes())};
 }
 
+// One kernel launch or copy of a run. The texts live as long as the executor.
 struct StepTime {
-  std::string_view op, label, kernel;
+  std::string_view op, label, kernel;  // of a copy: "copy", what it brings, how it goes
   double seconds = 0;
+  std::string_view device = {};  // whose queue ran it
+  std::chrono::steady_clock::time_point start = {};
+  int64_t bytes = 0;  // copied, or the least that the kernel must read and write
 };
 
 struct RunOptions {
-  const std::atomic<bool>* cancel = nullptr;     // checked per launch and per kernel chunk
-  std::function<void(const StepTime&)> on_step;  // a profile; null: no timing
+  const std::atomic<bool>* cancel = nullptr;  // checked per launch, per kernel chunk and per piece of a copy
+  // A profile, on the calling thread: with one device after each step, with several at the end of the run, in the order
+  // in which the steps began. Null: no timing.
+  std::function<void(const StepTime&)> on_step;
+  // For tests: all segments in the plan's order on the calling thread, and while one runs, the memory of devices that
+  // it does not address is inaccessible (where they are strict: Device::set_accessible).
+  bool serial = false;
+};
+
+// What the last run moved between devices and the host.
+struct RunReport {
+  int64_t copies = 0, staged_copies = 0;  // between devices; of these, through a host block
+  int64_t copied_bytes = 0;
+  double copy_seconds = 0;  // summed over queues
+  int64_t input_bytes = 0, output_bytes = 0;
 };
 
 class Executor {
  public:
-  // Allocates the arena and stages weights. Errors: out_of_memory, unsupported (weights without data),
-  // usage (a plan for a device that this engine does not have).
+  // Allocates the arenas, stages weights and compiles. Errors: out_of_memory, unsupported (weights without data),
+  // usage (a plan for a device that this engine does not have), internal (a plan that was not verified and is wrong).
   static Result<std::unique_ptr<Executor>> create(Engine& engine, std::shared_ptr<const ExecutionPlan> plan);
+  ~Executor();
+  // Takes another plan for the same engine. Memory that is large enough, weights, and compiled segments of the same key
+  // (runtime/segment_key.h) are kept. Errors: as create; the executor then has no plan until a reset succeeds.
+  Status reset(std::shared_ptr<const ExecutionPlan> plan);
+
   // Binds by name; every input and every output of the plan must be bound with its exact size.
-  // Errors: usage (bindings), cancelled, out_of_memory, and what kernels report.
+  // Errors: usage (bindings), cancelled, out_of_memory, and what kernels and copies report. Where several queues fail,
+  // the error of the earliest segment.
   Status run(std::span<const Binding> inputs, std::span<const Binding> outputs, const RunOptions& options = {});
-  const ExecutionPlan& plan() const { return *plan_; }
+  const ExecutionPlan& plan() const;
+  RunReport last_run() const;
+  // Segments of kernels that the plan's devices compiled for it, and those kept from the plan before.
+  int64_t compiled_segments() const;
+  int64_t kept_segments() const;
 
  private:
-  Executor(Device& device, std::shared_ptr<const ExecutionPlan> plan) : device_(device), plan_(std::move(plan)) {}
-  Status stage_weights();
-  Status compile();
-  const std::byte* address(const MemRef& ref) const;
-  Status load_inputs(std::span<const Binding> inputs);
-  Result<std::vector<std::byte>> fetch(const PlanPort& port) const;
-  Status store_outputs(std::span<const Binding> outputs);
-
-  Device& device_;  // of the plan, owned by the engine
-  std::shared_ptr<const ExecutionPlan> plan_;
-  std::unique_ptr<Buffer> arena_;
-  std::vector<std::unique_ptr<Buffer>> inputs_, staged_;
-  std::vector<const std::byte*> weights_;
-  std::unique_ptr<CompiledSegment> segment_;
+  struct State;
+  explicit Executor(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace chiaro

@@ -95,6 +95,13 @@ class CpuDevice final : public Device {
     return {};
   }
 
+  // Between buffers of its own.
+  Status copy_from(BufferRef to, BufferRef from, int64_t bytes) override {
+    if (!can_address(*to.buffer) || !can_address(*from.buffer)) return Device::copy_from(to, from, bytes);
+    if (from.offset + bytes > from.buffer->bytes()) return bad_range("copy");
+    return upload(*to.buffer, to.offset, {from.address(), static_cast<size_t>(bytes)});
+  }
+
   Result<std::unique_ptr<CompiledSegment>> compile(std::vector<Launch> launches) override {
     auto segment = std::make_unique<CpuSegment>();
     segment->launches = resolve_launches(std::move(launches));

@@ -20,19 +20,19 @@ std::vector<HostLaunch> resolve_launches(std::vector<Launch> launches) {
 }
 
 Status run_launches(std::span<const HostLaunch> launches, ThreadPool& pool, const std::atomic<bool>* cancel,
-                    const LaunchTimer& timer, const std::function<Status(const Launch&)>& check) {
+                    const LaunchTimer& timer, const std::function<Status(size_t launch)>& check) {
   CpuRun context;
   context.pool = &pool;
   context.cancel = cancel;
   for (size_t i = 0; i < launches.size(); ++i) {
     const Launch& launch = launches[i].launch;
-    if (check) CHIARO_TRY(check(launch));
+    if (check) CHIARO_TRY(check(i));
     context.inputs = launches[i].inputs;
     context.output = launches[i].output;
     context.scratch = launches[i].scratch;
     const auto start = std::chrono::steady_clock::now();
     if (auto status = launch.plan->run(context); !status.ok()) {
-      return std::move(status).error().at(launch.op->name).at(launch.label);
+      return std::move(status).error().at(launch.op != nullptr ? launch.op->name : "").at(launch.label);
     }
     if (cancel != nullptr && cancel->load()) {
       return Error{ErrorCode::cancelled, "stopped on request", "", "", std::string(launch.label)};

@@ -19,8 +19,9 @@ struct HostLaunch {
 };
 std::vector<HostLaunch> resolve_launches(std::vector<Launch> launches);
 
-// `check` may refuse a launch before it runs. Errors: its own, the kernels' (with op and label), cancelled.
+// `check` may refuse a launch, by its index, before it runs. Errors: its own, the kernels' (with op and label),
+// cancelled.
 Status run_launches(std::span<const HostLaunch> launches, ThreadPool& pool, const std::atomic<bool>* cancel,
-                    const LaunchTimer& timer, const std::function<Status(const Launch&)>& check = {});
+                    const LaunchTimer& timer, const std::function<Status(size_t launch)>& check = {});
 
 }  // namespace chiaro

@@ -1,11 +1,12 @@
 #include "backend/isolated/isolated_device.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "backend/cpu/run_launches.h"
-#include "backend/isolated/isolated_memory.h"
 
 namespace chiaro {
 namespace {
@@ -28,18 +29,44 @@ class IsolatedBuffer final : public Buffer {
 
 struct IsolatedSegment final : CompiledSegment {
   std::vector<HostLaunch> launches;
-  Status result;  // of the last submit, until wait takes it
+  std::vector<std::vector<const std::byte*>> own;  // per launch: its pointers into this device's memory
+  Status result;                                   // of the last submit, until wait takes it
 };
 
-Error out_of_range(std::string_view what) {
-  return {ErrorCode::internal, std::string(what) + " past the end of a buffer", "", "", ""};
+// Who an operand is, for errors: input 1 "weight", the output, the scratch.
+std::string input_name(const Launch& launch, size_t i) {
+  std::string name = "input " + std::to_string(i);
+  if (launch.op == nullptr || launch.op->inputs.empty()) return name;
+  return name + " \"" + std::string(launch.op->inputs[std::min(i, launch.op->inputs.size() - 1)].name) + "\"";
 }
 
-class IsolatedDevice final : public Device {
+// A copy engine's time: between 0 and the spec's delay, drawn by seed and number of the copy.
+class CopyDelay {
  public:
-  explicit IsolatedDevice(IsolatedDeviceOptions options)
-      : options_(std::move(options)), memory_(options_.budget_bytes), kernels_(cpu_kernel_table()) {
-    traits_.name = options_.name;
+  CopyDelay(std::chrono::microseconds most, uint64_t seed) : most_(most), seed_(seed) {}
+  void pass() {
+    if (most_.count() <= 0) return;
+    uint64_t z = seed_ + 0x9e3779b97f4a7c15ULL * (count_.fetch_add(1) + 1);  // splitmix64
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    z ^= z >> 31;
+    std::this_thread::sleep_for(std::chrono::microseconds(z % (static_cast<uint64_t>(most_.count()) + 1)));
+  }
+
+ private:
+  std::chrono::microseconds most_;
+  uint64_t seed_;
+  std::atomic<uint64_t> count_{0};
+};
+
+class IsolatedDeviceImpl final : public IsolatedDevice {
+ public:
+  explicit IsolatedDeviceImpl(IsolatedDeviceOptions options)
+      : options_(std::move(options)),
+        memory_(options_.spec.budget_bytes, options_.spec.fail_at),
+        delay_(options_.spec.copy_delay, options_.spec.seed),
+        kernels_(cpu_kernel_table()) {
+    traits_.name = options_.spec.name;
     traits_.kind = "isolated";
     traits_.threads = options_.pool->threads();
     traits_.addresses_host = false;
@@ -49,6 +76,7 @@ class IsolatedDevice final : public Device {
   }
 
   const DeviceTraits& traits() const override { return traits_; }
+  IsolatedMemory& memory() override { return memory_; }
 
   std::span<const Kernel> kernels(std::string_view op) const override {
     for (const Kernels& candidates : kernels_) {
@@ -57,37 +85,78 @@ class IsolatedDevice final : public Device {
     return {};
   }
 
+  Status accepts(const Call& call) const override {
+    for (const MaskEntry& entry : options_.spec.mask) {
+      if (!entry.refuses(call)) continue;
+      return Error{ErrorCode::unsupported, traits_.name + " does not take " + std::string(call.op->name),
+                   "its mask has " + entry.text(), "", ""};
+    }
+    return {};
+  }
+
   Result<std::unique_ptr<Buffer>> allocate(int64_t bytes, std::string_view what) override {
-    CHIARO_ASSIGN(auto address, memory_.allocate(std::max<int64_t>(bytes, 1), what));
+    std::byte* address = nullptr;
+    if (bytes > 0) {
+      auto block = memory_.allocate(bytes, what);
+      if (!block.ok()) return std::move(block).error().at(traits_.name);
+      address = *block;
+    }
     return std::unique_ptr<Buffer>(std::make_unique<IsolatedBuffer>(*this, memory_, address, bytes));
   }
 
+  int64_t free_bytes() const override {
+    return memory_.budget_bytes() > 0 ? memory_.budget_bytes() - memory_.live_bytes() : -1;
+  }
+
+  bool addresses(const Device& owner) const override {
+    const auto& named = options_.spec.addresses;
+    return &owner == this || std::find(named.begin(), named.end(), owner.traits().name) != named.end();
+  }
+
   Status upload(Buffer& to, int64_t offset, std::span<const std::byte> from) override {
-    if (!can_address(to)) return foreign("the target of an upload", "", "");
-    if (offset + static_cast<int64_t>(from.size()) > to.bytes()) return out_of_range("upload");
+    CHIARO_TRY(check_own(to, offset, static_cast<int64_t>(from.size()), "the target of an upload"));
+    delay_.pass();
     if (!from.empty()) std::memcpy(to.address() + offset, from.data(), from.size());
     return {};
   }
 
   Status download(std::span<std::byte> to, const Buffer& from, int64_t offset) override {
-    if (!can_address(from)) return foreign("the source of a download", "", "");
-    if (offset + static_cast<int64_t>(to.size()) > from.bytes()) return out_of_range("download");
+    CHIARO_TRY(check_own(from, offset, static_cast<int64_t>(to.size()), "the source of a download"));
+    delay_.pass();
     if (!to.empty()) std::memcpy(to.data(), from.address() + offset, to.size());
     return {};
   }
 
+  bool copies_from(const Device& source) const override { return addresses(source); }
+
+  Status copy_from(BufferRef to, BufferRef from, int64_t bytes) override {
+    CHIARO_TRY(check_own(*to.buffer, to.offset, bytes, "the target of a copy"));
+    if (!can_address(*from.buffer)) return foreign("the source of a copy", *from.buffer, nullptr);
+    if (from.offset < 0 || from.offset + bytes > from.buffer->bytes()) return out_of_range("the source of a copy");
+    delay_.pass();
+    if (bytes > 0) std::memmove(to.address(), from.address(), static_cast<size_t>(bytes));
+    return {};
+  }
+
   Result<std::unique_ptr<CompiledSegment>> compile(std::vector<Launch> launches) override {
-    for (const Launch& launch : launches) CHIARO_TRY(check_pointers(launch));
     auto segment = std::make_unique<IsolatedSegment>();
+    for (const Launch& launch : launches) {
+      std::vector<const std::byte*> own;
+      for (size_t i = 0; i < launch.inputs.size(); ++i) {
+        CHIARO_TRY(check_operand(launch.inputs[i], input_name(launch, i), launch, own));
+      }
+      CHIARO_TRY(check_operand(launch.output, "the output", launch, own));
+      CHIARO_TRY(check_operand(launch.scratch, "the scratch", launch, own, launch.plan->scratch_bytes()));
+      segment->own.push_back(std::move(own));
+    }
     segment->launches = resolve_launches(std::move(launches));
     return std::unique_ptr<CompiledSegment>(std::move(segment));
   }
 
   Status submit(CompiledSegment& segment, const std::atomic<bool>* cancel, const LaunchTimer& timer) override {
-    // Pointers are checked again at each launch: a buffer may have been released since the segment was compiled.
     auto& own = static_cast<IsolatedSegment&>(segment);
-    own.result = run_launches(own.launches, *options_.pool, cancel, timer,
-                              [this](const Launch& launch) { return check_pointers(launch); });
+    own.result =
+        run_launches(own.launches, *options_.pool, cancel, timer, [&](size_t i) { return check_live(own, i); });
     return {};
   }
 
@@ -95,41 +164,66 @@ class IsolatedDevice final : public Device {
     return std::exchange(static_cast<IsolatedSegment&>(segment).result, Status{});
   }
 
+  void set_accessible(bool accessible) override { memory_.set_accessible(accessible); }
+
  private:
   bool lacks(const std::string& op) const {
     return std::find(options_.missing_ops.begin(), options_.missing_ops.end(), op) != options_.missing_ops.end();
   }
 
-  Error foreign(const std::string& operand, std::string_view op, std::string_view label) const {
-    return {ErrorCode::ownership, operand + " is not in the memory of " + options_.name,
-            op.empty() ? "" : std::string(op) + " would touch memory of another owner",
-            "the plan must copy it there first", std::string(label)};
+  static Error out_of_range(std::string_view what) {
+    return {ErrorCode::internal, std::string(what) + " is past the end of a buffer", "", "", ""};
   }
 
-  Status check_place(const BufferRef& ref, int64_t bytes, const std::string& what, const Launch& launch) const {
-    if (can_address(*ref.buffer) && memory_.owns(ref.address(), bytes)) return {};
-    return foreign(what, launch.op->name, launch.label);
+  Error foreign(const std::string& operand, const Buffer& buffer, const Launch* launch) const {
+    const std::string op = launch != nullptr && launch->op != nullptr ? std::string(launch->op->name) : "a copy";
+    return {
+        ErrorCode::ownership, operand + " of " + op + " is not in the memory of " + traits_.name,
+        "it lies in the memory of " + buffer.owner().traits().name + ", which " + traits_.name + " does not address",
+        "the plan must copy it there first", launch != nullptr ? std::string(launch->label) : traits_.name};
   }
 
-  Status check_pointers(const Launch& launch) const {
-    for (size_t i = 0; i < launch.inputs.size(); ++i) {
-      if (launch.inputs[i]) CHIARO_TRY(check_place(launch.inputs[i], 1, "input " + std::to_string(i), launch));
+  Status check_own(const Buffer& buffer, int64_t offset, int64_t bytes, const std::string& what) const {
+    if (&buffer.owner() != this) return foreign(what, buffer, nullptr);
+    if (offset < 0 || offset + bytes > buffer.bytes()) return out_of_range(what);
+    return {};
+  }
+
+  // Adds the address to `own` where it is in this device's memory.
+  Status check_operand(const BufferRef& ref, const std::string& what, const Launch& launch,
+                       std::vector<const std::byte*>& own, int64_t bytes = 1) const {
+    if (!ref || ref.buffer->bytes() == 0) return {};
+    if (!can_address(*ref.buffer)) return foreign(what, *ref.buffer, &launch);
+    if (ref.offset < 0 || ref.offset + bytes > ref.buffer->bytes()) {
+      return out_of_range(what + " of " + std::string(launch.op != nullptr ? launch.op->name : "")).at(launch.label);
     }
-    CHIARO_TRY(check_place(launch.output, 1, "the output", launch));
-    if (launch.scratch) CHIARO_TRY(check_place(launch.scratch, launch.plan->scratch_bytes(), "the scratch", launch));
+    if (&ref.buffer->owner() == this) own.push_back(ref.address());
+    return {};
+  }
+
+  // A buffer may have been released since the segment was compiled; its owner can no longer be asked.
+  Status check_live(const IsolatedSegment& segment, size_t i) const {
+    for (const std::byte* address : segment.own[i]) {
+      if (memory_.owns(address, 1)) continue;
+      const Launch& launch = segment.launches[i].launch;
+      return Error{ErrorCode::ownership, "an operand was released before the launch that uses it",
+                   std::string(launch.op != nullptr ? launch.op->name : "") + " on " + traits_.name,
+                   "buffers must outlive the segments compiled with them", std::string(launch.label)};
+    }
     return {};
   }
 
   IsolatedDeviceOptions options_;
   DeviceTraits traits_;
   IsolatedMemory memory_;
+  CopyDelay delay_;
   KernelTable kernels_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_isolated_device(IsolatedDeviceOptions options) {
-  return std::make_unique<IsolatedDevice>(std::move(options));
+std::unique_ptr<IsolatedDevice> make_isolated_device(IsolatedDeviceOptions options) {
+  return std::make_unique<IsolatedDeviceImpl>(std::move(options));
 }
 
 }  // namespace chiaro

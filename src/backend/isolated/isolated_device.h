@@ -1,11 +1,14 @@
 // isolated:<name>: a test device that runs the CPU kernels in memory of its own, as strictly as a GPU would be.
 //
-// It declares that it addresses nothing but its own buffers, and holds every launch to it: a pointer that is not its
-// own is an error naming the operand, the op and the node. Memory is filled with NaN when handed out and made
-// inaccessible when released, so a use after release ends at the first touch. A byte budget and a list of ops that it
-// lacks make it as small and as poor as a test wants.
+// It addresses its own buffers and what it declares besides (IsolatedSpec::addresses), and holds every launch to it:
+// any other pointer is an error naming the operand, the op, the node and the owner of the memory. Memory is filled with
+// NaN when handed out and made inaccessible when released, so a use after release ends at the first touch. Copies may
+// take their time: what arrives is what the source holds when the delay is over, as with a copy engine that runs beside
+// the kernels. A byte budget, a mask of calls that it refuses and a list of ops that it lacks make it as small and as
+// poor as a test wants.
 //
-// It is the example to copy for a new backend: src/backend/isolated is all that a device needs.
+// It is the example to copy for a new backend: src/backend/isolated is all that a device needs. isolated_device.cpp is
+// the device, isolated_memory its allocator, spec what a test may ask of it (a real backend has none).
 #pragma once
 
 #include <memory>
@@ -13,17 +16,24 @@
 #include <vector>
 
 #include "backend/device.h"
+#include "backend/isolated/isolated_memory.h"
+#include "backend/isolated/spec.h"
 #include "core/thread_pool.h"
 
 namespace chiaro {
 
 struct IsolatedDeviceOptions {
-  std::string name = "isolated:a";
+  IsolatedSpec spec = {};
   ThreadPool* pool = nullptr;                 // outlives the device
-  int64_t budget_bytes = 0;                   // 0: no limit
   std::vector<std::string> missing_ops = {};  // ops it has no kernel for
 };
 
-std::unique_ptr<Device> make_isolated_device(IsolatedDeviceOptions options);
+class IsolatedDevice : public Device {
+ public:
+  // Counters of the device's bytes, and its faults on request.
+  virtual IsolatedMemory& memory() = 0;
+};
+
+std::unique_ptr<IsolatedDevice> make_isolated_device(IsolatedDeviceOptions options);
 
 }  // namespace chiaro
