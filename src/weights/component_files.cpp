@@ -70,8 +70,23 @@ Error nothing_found(const fs::path& folder) {
   return files_error(folder, expected, "download the whole model folder");
 }
 
+}  // namespace
+
+bool is_plain_name(std::string_view name) {
+  if (name.empty() || name.size() > 255 || name.front() == '.') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte >= 0x20 && byte != 0x7F && c != '/' && c != '\\' && c != ':';
+  });
+}
+
+bool is_shard_index(const fs::path& path) {
+  return path_to_utf8(path.filename()).ends_with(".safetensors.index.json");
+}
+
 // {"metadata": {...}, "weight_map": {tensor: shard}}: every tensor must lie in the shard that the index names.
-Result<ComponentFiles> open_shards(const fs::path& folder, const fs::path& index_path) {
+Result<ComponentFiles> open_shard_index(const fs::path& index_path) {
+  const fs::path folder = index_path.parent_path();
   CHIARO_ASSIGN(const JsonConfig index, JsonConfig::open(index_path));
   CHIARO_ASSIGN(const JsonConfig map, index.child("weight_map"));
   std::map<std::string, std::vector<std::string>> shards;  // shard -> its tensors
@@ -106,20 +121,10 @@ Result<ComponentFiles> open_shards(const fs::path& folder, const fs::path& index
   return found;
 }
 
-}  // namespace
-
-bool is_plain_name(std::string_view name) {
-  if (name.empty() || name.size() > 255 || name.front() == '.') return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x20 && byte != 0x7F && c != '/' && c != '\\' && c != ':';
-  });
-}
-
 Result<ComponentFiles> open_component_files(const fs::path& folder) {
   const std::optional<Choice> choice = choose(folder);
   if (!choice) return nothing_found(folder);
-  if (choice->is_index) return open_shards(folder, choice->file);
+  if (choice->is_index) return open_shard_index(choice->file);
   CHIARO_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(choice->file));
   ComponentFiles found;
   CHIARO_TRY(found.weights.add(file));

@@ -140,7 +140,20 @@ bool is_lora(const WeightMap& weights) {
   });
 }
 
-Result<ModelSource> open_file(const fs::path& path) {
+Status check_no_lora(const fs::path& path, const ModelComponent& component) {
+  if (!is_lora(component.weights)) return {};
+  return not_a_model(path, "it holds only the tensors of a LoRA", "pass the model it was made for, and this as LoRA");
+}
+
+// The tensors of one file of weights, or of the shards of an index.
+Status open_weight_file(const fs::path& path, ModelComponent& component) {
+  component.folder = path.parent_path();
+  if (is_shard_index(path)) {
+    CHIARO_ASSIGN(ComponentFiles shards, open_shard_index(path));
+    component.files = std::move(shards.files);
+    component.weights = std::move(shards.weights);
+    return check_no_lora(path, component);
+  }
   {
     CHIARO_ASSIGN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
     const FileLook look = look_at(file->bytes());
@@ -150,19 +163,50 @@ Result<ModelSource> open_file(const fs::path& path) {
     if (look.kind != FileKind::safetensors) return not_a_model(path, "it looks like " + look.looks_like, look.mend);
   }
   CHIARO_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));
+  component.files.push_back(path);
+  CHIARO_TRY(component.weights.add(file));
+  return check_no_lora(path, component);
+}
+
+Result<ModelSource> open_file(const fs::path& path) {
   ModelSource source;
   source.kind = ModelKind::single_file;
   source.path = path;
   ModelComponent component;
   component.name = std::string(kCheckpointComponent);
-  component.folder = path.parent_path();
-  component.files.push_back(path);
-  CHIARO_TRY(component.weights.add(file));
-  if (is_lora(component.weights)) {
-    return not_a_model(path, "it holds only the tensors of a LoRA", "pass the model it was made for, and this as LoRA");
-  }
+  CHIARO_TRY(open_weight_file(path, component));
   source.components.emplace(component.name, std::move(component));
   return source;
+}
+
+Status check_there(const fs::path& path) {
+  std::error_code ec;
+  if (fs::exists(fs::status(path, ec))) return {};
+  return Error{ErrorCode::io, "cannot find the model " + shown(path), ec ? ec.message() : "there is no such file",
+               "check the path", shown(path)};
+}
+
+Status open_part(std::string_view flag, const fs::path& path, ModelSource& source) {
+  if (path.empty()) return {};
+  ModelComponent part;
+  part.name = std::string(flag);
+  const auto open = [&]() -> Status {
+    CHIARO_TRY(check_there(path));
+    std::error_code ec;
+    if (!fs::is_directory(path, ec)) return open_weight_file(path, part);
+    part.folder = path;
+    if (is_file(path / "config.json")) {
+      CHIARO_ASSIGN(part.config, JsonConfig::open(path / "config.json"));
+    }
+    CHIARO_ASSIGN(ComponentFiles files, open_component_files(path));
+    part.files = std::move(files.files);
+    part.weights = std::move(files.weights);
+    return {};
+  };
+  Status opened = open();
+  if (!opened.ok()) return std::move(opened).error().at(flag);
+  source.parts.emplace(part.name, std::move(part));
+  return {};
 }
 
 }  // namespace
@@ -177,14 +221,35 @@ Result<const ModelComponent*> ModelSource::component(std::string_view name) cons
                "use a complete model of the kind that its model_index.json says", shown(path)};
 }
 
+const ModelComponent* ModelSource::part(std::string_view name) const {
+  const auto at = parts.find(name);
+  return at == parts.end() ? nullptr : &at->second;
+}
+
 Result<ModelSource> open_model(const fs::path& path) {
+  CHIARO_TRY(check_there(path));
   std::error_code ec;
-  const fs::file_status status = fs::status(path, ec);
-  if (!fs::exists(status)) {
-    return Error{ErrorCode::io, "cannot find the model " + shown(path), ec ? ec.message() : "there is no such file",
-                 "check the path", shown(path)};
+  return fs::is_directory(path, ec) ? open_folder(path) : open_file(path);
+}
+
+Result<ModelSource> open_model(const ModelFiles& files) {
+  ModelSource source;
+  source.kind = ModelKind::parts;
+  if (!files.model.empty()) {
+    CHIARO_ASSIGN(source, open_model(files.model));
   }
-  return fs::is_directory(status) ? open_folder(path) : open_file(path);
+  CHIARO_TRY(open_part("diffusion_model", files.diffusion_model, source));
+  CHIARO_TRY(open_part("vae", files.vae, source));
+  CHIARO_TRY(open_part("clip_l", files.clip_l, source));
+  CHIARO_TRY(open_part("clip_g", files.clip_g, source));
+  CHIARO_TRY(open_part("t5xxl", files.t5xxl, source));
+  CHIARO_TRY(open_part("llm", files.llm, source));
+  CHIARO_TRY(open_part("taesd", files.taesd, source));
+  if (source.kind == ModelKind::parts && source.parts.empty()) {
+    return Error{ErrorCode::usage, "no model was given", "", "pass a model, or its parts file by file", ""};
+  }
+  if (source.path.empty()) source.path = files.diffusion_model;
+  return source;
 }
 
 }  // namespace chiaro

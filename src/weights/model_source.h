@@ -19,6 +19,7 @@ namespace chiaro {
 enum class ModelKind {
   diffusers_folder,  // model_index.json and a folder for each component
   single_file,       // one .safetensors file that holds all components (a checkpoint)
+  parts,             // no model as a whole: every component in a file of its own (ModelFiles)
 };
 
 // The one component of a single file: all of its tensors, under the checkpoint's names.
@@ -41,6 +42,19 @@ struct ModelPart {
   std::filesystem::path folder;
 };
 
+// What a user gives file by file, as the flags of sd-cli name it; empty where not given. A part wins over what `model`
+// has in its place.
+struct ModelFiles {
+  std::filesystem::path model;            // a folder or a checkpoint
+  std::filesystem::path diffusion_model;  // the denoiser alone
+  std::filesystem::path vae;
+  std::filesystem::path clip_l;  // the text encoders; SD 2.x's, an OpenCLIP ViT-H, is given as clip_l too
+  std::filesystem::path clip_g;
+  std::filesystem::path t5xxl;
+  std::filesystem::path llm;
+  std::filesystem::path taesd;  // a small stand-in for the vae
+};
+
 struct ModelSource {
   ModelKind kind = ModelKind::diffusers_folder;
   std::filesystem::path path;
@@ -51,14 +65,21 @@ struct ModelSource {
   std::string scheduler_class;
   std::optional<JsonConfig> scheduler;  // scheduler/scheduler_config.json
   std::vector<std::string> ignored;     // components that have no effect here (safety_checker), to be reported
+  // Parts given in files of their own, by the name of the flag ("diffusion_model", "vae", "clip_l", ...).
+  std::map<std::string, ModelComponent, std::less<>> parts;
 
   // Errors: bad_file where the model has no component of this name, listing those it has.
   Result<const ModelComponent*> component(std::string_view name) const;
+  // nullptr where the part was not given.
+  const ModelComponent* part(std::string_view name) const;
 };
 
 // Plain weights are preferred; a variant ("diffusion_pytorch_model.fp16.safetensors") serves where there are none, and
 // so do shards listed by an index ("….safetensors.index.json"). No path named in a file leads out of its folder.
 // Errors: io (missing); bad_file naming the file that was expected, or what the file given looks like.
 Result<ModelSource> open_model(const std::filesystem::path& path);
+// As above, with parts: a part is a file of weights, or a component's folder (config.json and weights). Also errors:
+// usage where nothing is given; those of a part name its flag.
+Result<ModelSource> open_model(const ModelFiles& files);
 
 }  // namespace chiaro
