@@ -33,8 +33,7 @@ Status Replay::replay_copy(const PlanStep& step) {
   CHIARO_TRY(order_access(copy.to, extent, true, label));
   StorageState& storage = state(info.storage);
   storage.copied = true;
-  arena(copy.to.device)
-      .set(copy.to.offset, copy.to.offset + extent.run, {info.storage, info.version, copy.to.offset - copy.begin});
+  carry(copy);
   if (copy.back) bring_home(storage, copy);
   return {};
 }
@@ -74,24 +73,51 @@ Status Replay::check_copy(const PlanStep& step, const PlanCopy& copy, const std:
   return check_copy_target(copy, label);
 }
 
-// Every byte of the range is the storage's, at the version of the value.
+// The bytes that the value looks at are at its version. What lies between its rows comes along as it is.
 Status Replay::check_carries(const PlanCopy& copy, const std::string& label) const {
   const ValueInfo& info = graph_.info(copy.value);
+  const Extent view = extent_of(info.desc);
   const int64_t base = copy.from.offset - copy.begin;
-  const Extent whole = solid_extent(copy.end - copy.begin);
   std::string found;
   arenas_[static_cast<size_t>(copy.from.device)].all(
-      copy.from.offset, copy.from.offset + whole.run, [&](int64_t a, int64_t b, const Holding& h) {
-        if (h.storage == info.storage && h.base == base &&
-            same_bytes(info.storage, h.version, info.version, a - base, b - base, whole, copy.begin)) {
-          return true;
-        }
+      copy.from.offset, copy.from.offset + copy.end - copy.begin, [&](int64_t a, int64_t b, const Holding& h) {
+        const bool holds =
+            h.storage == info.storage && h.base == base &&
+            same_bytes(info.storage, h.version, info.version, a - base, b - base, view, info.offset_bytes);
+        if (holds || !touches(view, a - base - info.offset_bytes, b - base - info.offset_bytes)) return true;
         found = holding_text(copy.from.device, h, a, b);
         return false;
       });
   if (found.empty()) return {};
   return plan_error(Point::operands, "a copy of " + value_text(copy.value) + " is made from " + ref_text(copy.from),
                     found, label);
+}
+
+// The target holds what the source held, byte for byte.
+void Replay::carry(const PlanCopy& copy) {
+  const ValueInfo& info = graph_.info(copy.value);
+  const int64_t base = copy.to.offset - copy.begin;
+  if (copy.from.region != Region::arena) {
+    arena(copy.to.device).set(copy.to.offset, base + copy.end, {info.storage, 0, base});
+    return;
+  }
+  struct Part {
+    int64_t begin, end;  // in the target
+    Holding holding;
+  };
+  std::vector<Part> parts;
+  const int64_t from = copy.from.offset - copy.begin, shift = copy.to.offset - copy.from.offset;
+  arena(copy.from.device).all(copy.from.offset, from + copy.end, [&](int64_t a, int64_t b, const Holding& h) {
+    Holding now;
+    if (h.storage == info.storage && h.base == from) {
+      const bool same =
+          same_bytes(info.storage, h.version, info.version, a - from, b - from, solid_extent(b - a), a - from);
+      now = {h.storage, same ? info.version : h.version, base};
+    }
+    parts.push_back({a + shift, b + shift, now});
+    return true;
+  });
+  for (const Part& part : parts) arena(copy.to.device).set(part.begin, part.end, part.holding);
 }
 
 Status Replay::check_copy_target(const PlanCopy& copy, const std::string& label) const {

@@ -72,6 +72,7 @@ class Replay {
   Status replay_copy(const PlanStep& step);
   Status check_copy(const PlanStep& step, const PlanCopy& copy, const std::string& label);
   Status check_carries(const PlanCopy& copy, const std::string& label) const;
+  void carry(const PlanCopy& copy);
   Status check_copy_target(const PlanCopy& copy, const std::string& label) const;
   Status check_all_home() const;
   void bring_home(StorageState& state, const PlanCopy& copy) const;
