@@ -28,6 +28,7 @@
 #define GPU_E5M2 4u
 #define GPU_I8 5u
 #define GPU_I32 6u
+#define GPU_ABSENT 255u  // no tensor is there; kGpuAbsent in ops/gpu_kernel.h
 
 #if defined(GPU_MSL)
 #include "gpu/dialect_msl.h"

@@ -46,6 +46,7 @@ struct GpuOperand {
   int index = 0;           // of an input
   int64_t offset = 0;      // bytes from the operand's first element
   int64_t bytes = 0;       // that the kernel may touch from there on
+  int64_t element_bytes = 4;  // the smallest scalar that the kernel writes there
 };
 
 struct GpuSize {
