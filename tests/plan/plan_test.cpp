@@ -204,9 +204,9 @@ TEST(Plan, MemoryComesNearTheLowerBound) {
   g.output("y", h);
   const auto engine = poisoned_engine();
   const auto plan = make_plan(g.finish().value(), engine->devices()).value();
-  const int64_t values = plan->arena_bytes - plan->scratch_bytes;
-  EXPECT_GE(values, plan->lower_bound_bytes);
-  EXPECT_LE(static_cast<double>(values), 1.1 * static_cast<double>(plan->lower_bound_bytes)) << plan->text();
+  const int64_t values = plan->arenas[0].bytes - plan->arenas[0].scratch_bytes;
+  EXPECT_GE(values, plan->lower_bound_bytes());
+  EXPECT_LE(static_cast<double>(values), 1.1 * static_cast<double>(plan->lower_bound_bytes())) << plan->text();
 }
 
 TEST(Executor, BindingsAreChecked) {

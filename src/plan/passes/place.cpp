@@ -28,22 +28,31 @@ class PlacePass {
   }
 
  private:
-  // Nodes that nothing was said about take the device of what they read, then of what reads them, then the first.
+  // Nodes that nothing was said about take the device of what they read, then of what reads them, then the first. A
+  // module's nodes draw no nodes of another module.
   void ask_neighbours() {
-    std::vector<int32_t> of_value(graph_.values().size(), -1);
-    const auto at = [&](Value v) -> int32_t& { return of_value[static_cast<size_t>(v.id)]; };
+    struct Wish {
+      int32_t device = -1;
+      const std::string* module = nullptr;
+    };
+    std::vector<Wish> of_value(graph_.values().size());
+    const auto at = [&](Value v) -> Wish& { return of_value[static_cast<size_t>(v.id)]; };
+    const auto draw = [&](size_t i, const Wish& wish) {
+      const std::string& module = graph_.nodes()[i].module;
+      if (wanted_[i] < 0 && wish.device >= 0 && (module.empty() || module == *wish.module)) wanted_[i] = wish.device;
+    };
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
       const Node& node = graph_.nodes()[i];
       for (const Value v : node.inputs) {
-        if (v.valid() && wanted_[i] < 0) wanted_[i] = at(v);
+        if (v.valid()) draw(i, at(v));
       }
-      at(node.output) = wanted_[i];
+      at(node.output) = {wanted_[i], &node.module};
     }
     for (size_t i = graph_.nodes().size(); i-- > 0;) {
       const Node& node = graph_.nodes()[i];
-      if (wanted_[i] < 0) wanted_[i] = at(node.output);
+      draw(i, at(node.output));
       for (const Value v : node.inputs) {
-        if (v.valid() && at(v) < 0) at(v) = wanted_[i];
+        if (v.valid() && at(v).device < 0) at(v) = {wanted_[i], &node.module};
       }
     }
     std::replace(wanted_.begin(), wanted_.end(), -1, 0);

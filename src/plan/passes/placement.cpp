@@ -157,7 +157,9 @@ class Preferences {
     for (size_t i = 0; i < graph_.nodes().size(); ++i) {
       const Node& node = graph_.nodes()[i];
       if (node.pin.empty() || node.op->kind == OpKind::view) continue;
-      CHIARO_ASSIGN(preferred_[i], device_named(node.pin, context_, "a pin at " + node.label));
+      CHIARO_ASSIGN(
+          preferred_[i],
+          device_named(node.pin, context_, node.label.empty() ? std::string("a pin") : "the pin of " + node.label));
     }
     return {};
   }
