@@ -57,6 +57,7 @@ std::optional<std::vector<Value>> Legaliser::with_copies(const OpDef& op, const 
     operands.push_back(operand(inputs[i]));
     Operand& o = operands.back();
     if (i < first || !o.present || o.desc.contiguous()) continue;
+    if (!supported(op_def_contiguous(), {}, {inputs[i]}).ok()) return std::nullopt;
     o = {dense(o.desc.dtype, o.desc.shape), kArenaAlignment, true};
     any = true;
   }
@@ -72,9 +73,9 @@ std::optional<std::vector<Value>> Legaliser::with_copies(const OpDef& op, const 
 
 Value Legaliser::write_back(const OpDef& op, const AttrMap& attrs, std::vector<Value> inputs, int depth) {
   const Value target = inputs[0];
-  inputs[0] = contiguous(builder_, target);
   ++changes_;
-  return builder_.add(op_def_write(), {}, {target, emit(op, attrs, std::move(inputs), depth + 1)});
+  inputs[0] = emit(op_def_contiguous(), {}, {target}, depth + 1);
+  return emit(op_def_write(), {}, {target, emit(op, attrs, std::move(inputs), depth + 1)}, depth + 1);
 }
 
 Value Legaliser::decompose(const OpDef& op, const AttrMap& attrs, const std::vector<Value>& inputs, int depth) {

@@ -49,7 +49,8 @@ class Transfers {
   using Key = std::tuple<int32_t, int32_t, int32_t>;  // storage, version, device
   struct Image {
     int32_t slot = -1;
-    Range range;
+    int64_t base = 0;  // which byte of the storage the slot begins with
+    Range range;       // that were copied; behind `base` because the slot is aligned as the storage is
   };
 
   Key key(const ValueInfo& info, int32_t device) const { return {info.storage, info.version, device}; }
@@ -126,12 +127,12 @@ class Transfers {
     const Range range = range_of(info);
     for (const Image& image : images_[key(info, device)]) {
       if (image.range.begin <= range.begin && range.end <= image.range.end) {
-        return {Region::arena, device, image.slot, info.offset_bytes - image.range.begin};
+        return {Region::arena, device, image.slot, info.offset_bytes - image.base};
       }
     }
     const Image image = copy_in(v, reads_.at(key(info, device)), device);
     images_[key(info, device)].push_back(image);
-    return {Region::arena, device, image.slot, info.offset_bytes - image.range.begin};
+    return {Region::arena, device, image.slot, info.offset_bytes - image.base};
   }
 
   Place source(const ValueInfo& info, int32_t device) {
@@ -151,17 +152,17 @@ class Transfers {
     if (!node.on_copy || !needs_image(info, device)) return home(info);
     const Image image = copy_in(node.inputs[0], range_of(info), device);
     images_[key(graph_.info(node.output), device)].push_back(image);
-    return {Region::arena, device, image.slot, info.offset_bytes - image.range.begin};
+    return {Region::arena, device, image.slot, info.offset_bytes - image.base};
   }
 
   Image copy_in(Value v, Range range, int32_t device) {
     const ValueInfo& info = graph_.info(v);
     const int32_t owner = owners_[static_cast<size_t>(info.storage)];
-    const Image image{static_cast<int32_t>(schedule_.slots.size()), {range.begin / kAlign * kAlign, range.end}};
-    const int64_t bytes = image.range.end - image.range.begin;
-    schedule_.slots.push_back({device, info.storage, image.range.begin, bytes, -1, -1, image.slot, 0});
+    const Image image{static_cast<int32_t>(schedule_.slots.size()), range.begin / kAlign * kAlign, range};
+    const int64_t bytes = range.end - image.base;
+    schedule_.slots.push_back({device, info.storage, image.base, bytes, -1, -1, image.slot, 0});
     const Place from{Region::arena, owner, info.storage, range.begin};
-    const Place to{Region::arena, device, image.slot, range.begin - image.range.begin};
+    const Place to{Region::arena, device, image.slot, range.begin - image.base};
     add_copy({v, range.begin, range.end, from, to, false}, device);
     return image;
   }
