@@ -10,30 +10,16 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/traits.h"
 #include "graph/declare.h"
 
 namespace chiaro {
-
-// What a GPU can do and how fast it is; 0 or false where it cannot, or where nobody knows.
-struct GpuTraits {
-  bool simd_reduce = false;           // simdgroup sum, max, min
-  bool simd_matrix = false;           // simdgroup_matrix 8x8
-  bool bf16 = false;                  // bfloat storage and conversion
-  int max_threads = 0;                // of one threadgroup
-  int cores = 0;                      // each runs threadgroups of its own
-  int64_t threadgroup_bytes = 0;      // of one threadgroup
-  int64_t max_buffer_bytes = 0;       // of one buffer
-  double watchdog_seconds = 0;        // a launch that takes longer is killed
-  double bandwidth_gbs = 0;           // of device memory
-  double tflops_f32 = 0, tflops_f16 = 0;
-  double launch_us = 0;               // cost of one launch
-};
 
 // What a device can do, as data: the support table of any device can be computed on any host from its traits.
 struct DeviceTraits {
   std::string name = "cpu";
   std::string kind = "cpu";
-  GpuTraits gpu = {};
+  gpu::Traits gpu = {};           // of a GPU
   int threads = 1;                // workers that may run at once (scratch is per worker)
   int64_t l2_bytes = 512 * 1024;  // per core
   bool addresses_host = true;     // its kernels may read any host memory: weights stay where they are mapped
