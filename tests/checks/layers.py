@@ -12,7 +12,7 @@ import re
 
 from sources import CPP, blank, line_of, read
 
-ROOMS = ["core", "graph", "ops", "backend", "plan", "runtime", "weights", "text", "nn", "models", "diffusion", "pipeline"]
+ROOMS = ["core", "graph", "gpu", "ops", "backend", "plan", "runtime", "weights", "text", "nn", "models", "diffusion", "pipeline"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 VERIFY_MAY = {"plan/plan.h", "plan/verify.h", "graph/graph.h"}
 FOREIGN = re.compile(r"model\.diffusion_model|first_stage_model|cond_stage_model|conditioner\.embedders|"
