@@ -35,6 +35,12 @@ void add_elementwise(std::vector<BenchCase>& cases) {
     cases.push_back({op, {}, {{large}, {large}}});
   }
   cases.push_back({"add", {}, {{large}, {{1, 1, 1, 128}}}});
+  // What fuse.elementwise joins, and its three nodes one by one.
+  const Shape map{1, 64, 64, 320};
+  cases.push_back({"elementwise_chain", {{"steps", std::string("mul 1; add 2; silu")}}, {{map}, {map}, {map}}});
+  cases.push_back({"mul", {}, {{map}, {map}}});
+  cases.push_back({"add", {}, {{map}, {map}}});
+  cases.push_back({"silu", {}, {{map}}});
   cases.push_back({"cast", {{"dtype", std::string("f16")}}, {{large}}});
   cases.push_back({"contiguous", {}, {{.shape = {1, 512, 512, 128}, .order = {0, 3, 1, 2}}}});
   cases.push_back({"contiguous", {}, {{.shape = {1, 128, 512, 512}, .order = {0, 2, 3, 1}}}});

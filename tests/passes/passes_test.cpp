@@ -1,9 +1,8 @@
 // The passes, one by one: every file of tests/passes/<pass>/ holds a graph, a line `---`, and the graph (or, for the
 // passes behind it, the schedule) that the pass makes of it. Its first line says what it shows. Further lines set the
 // stage: `# devices SPEC...` (else the CPU alone), `# without OP[@DEVICE]...` takes ops away, `# dense OP...` makes the
-// CPU's kernels refuse strided operands (they take any), `# place MODULE=DEVICE[&DEVICE]...`, `# weights NAME=DEVICE...`
-// and `# skip NAME...`.
-// CHIARO_UPDATE_PASSES=1 writes the expectations anew.
+// CPU's kernels refuse strided operands (they take any), `# place MODULE=DEVICE[&DEVICE]...`, `# weights
+// NAME=DEVICE...` and `# skip NAME...`. CHIARO_UPDATE_PASSES=1 writes the expectations anew.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +13,8 @@
 #include <memory>
 #include <sstream>
 
+#include "core/tensor.h"
+#include "graph/host_functions.h"
 #include "graph/text.h"
 #include "ops/catalogue.h"
 #include "plan/passes/passes.h"
@@ -45,9 +46,8 @@ const std::map<std::string, Pass> kPasses = {{"canonicalise", pass_canonicalise}
                                              {"place", pass_place},
                                              {"versions", pass_versions}};
 // Passes over the schedule: how far it is taken before it is printed.
-const std::map<std::string, ScheduleStage> kSchedules = {{"transfers", ScheduleStage::transfers},
-                                                         {"memory", ScheduleStage::memory},
-                                                         {"segments", ScheduleStage::segments}};
+const std::map<std::string, ScheduleStage> kSchedules = {
+    {"transfers", ScheduleStage::transfers}, {"memory", ScheduleStage::memory}, {"segments", ScheduleStage::segments}};
 
 struct Example {
   std::string input, expected;
@@ -74,7 +74,7 @@ Example read_example(const fs::path& path) {
     }
     (behind ? example.expected : example.input) += line + "\n";
     const std::pair<const char*, std::vector<std::string>*> kSettings[] = {
-        {"# without ", &example.without}, {"# dense ", &example.dense}, {"# devices ", &example.devices},
+        {"# without ", &example.without}, {"# dense ", &example.dense},   {"# devices ", &example.devices},
         {"# skip ", &example.skip},       {"# place ", &example.modules}, {"# weights ", &example.weights}};
     for (const auto& [start, words] : kSettings) {
       if (auto found = words_behind(line, start); !found.empty()) *words = std::move(found);
@@ -130,9 +130,17 @@ std::string error_text(const Error& error) {
   return "error " + std::string(error_code_name(error.code)) + ": " + error.what + "\n";
 }
 
+// Constants hold 0, 1, 2, 3, 4, 0, ...; weights, and constants called "unbound", are known by shape only.
+Result<TensorDataPtr> counted(StorageKind kind, const std::string& name, const TensorDesc& desc) {
+  if (kind != StorageKind::constant || name == "unbound") return TensorDataPtr{};
+  std::vector<float> values(static_cast<size_t>(desc.count()));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 5);
+  return make_tensor(name, desc.dtype, desc.shape, values);
+}
+
 // What the pass makes of the example; errors as text, so that refusals can be expected, too.
 std::string result_of(const std::string& name, const Example& example) {
-  const auto graph = parse_graph(example.input, find_op);
+  const auto graph = parse_graph(example.input, GraphNames{find_op, find_host_function, counted});
   if (!graph.ok()) return "the input does not parse: " + graph.error().format();
   EngineOptions options;
   options.threads = 1;
@@ -174,8 +182,8 @@ std::string own_name(const ::testing::TestParamInfo<std::string>& pass) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, PassFiles,
-                         ::testing::Values("canonicalise", "fold_constants", "fuse", "legalise", "memory", "own", "pack",
-                                           "place", "segments", "transfers", "versions"),
+                         ::testing::Values("canonicalise", "fold_constants", "fuse", "legalise", "memory", "own",
+                                           "pack", "place", "segments", "transfers", "versions"),
                          own_name);
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace chiaro {
 namespace {
 
 constexpr int64_t kChunk = 16384;  // elements that a thread takes at once
-constexpr int64_t kPiece = 1024;   // elements gathered at once: three f32 rows of it stay in the first-level cache
+constexpr int64_t kPiece = kElementwisePiece;
 constexpr int64_t kLongRun = 32;   // from it on a run is worth a call of the row function
 constexpr int64_t kShortRun = 16;  // below it a call per run costs more than a plain loop
 
@@ -93,26 +93,6 @@ void gather(const Elementwise& plan, size_t operand, const std::byte* base, int6
   });
 }
 
-void scatter(const Elementwise& plan, const float* in, int64_t start, int64_t n, std::byte* base) {
-  const DType dtype = plan.dtypes[0];
-  const int64_t unit = unit_bytes(dtype);
-  if (plan.nest.flat[0]) return encode_row(dtype, in, static_cast<size_t>(n), base + start * unit, 1);
-  const int64_t stride = plan.nest.inner_stride(0);
-  for_each_run(plan.nest, 0, start, n, [&](int64_t offset, int64_t length) {
-    encode_row(dtype, in, static_cast<size_t>(length), base + offset * unit, stride);
-    in += length;
-  });
-}
-
-// Calls f(start, n) for the pieces of all chunks.
-template <class F>
-void for_each_piece(const CpuRun& run, int64_t count, const F& f) {
-  run.parallel_for((count + kChunk - 1) / kChunk, [&](int64_t chunk, int) {
-    const int64_t end = std::min(count, (chunk + 1) * kChunk);
-    for (int64_t start = chunk * kChunk; start < end; start += kPiece) f(start, std::min(kPiece, end - start));
-  });
-}
-
 // Integers and FP8 targets: one element at a time, through double, which holds them all.
 void convert_slowly(const Elementwise& plan, const std::byte* in, std::byte* out, int64_t start, int64_t n) {
   std::array<int64_t, kPiece> from;
@@ -132,6 +112,35 @@ void convert_slowly(const Elementwise& plan, const std::byte* in, std::byte* out
 
 }  // namespace
 
+void for_each_piece(const CpuRun& run, int64_t count, const std::function<void(int64_t start, int64_t n)>& f) {
+  run.parallel_for((count + kChunk - 1) / kChunk, [&](int64_t chunk, int) {
+    const int64_t end = std::min(count, (chunk + 1) * kChunk);
+    for (int64_t start = chunk * kChunk; start < end; start += kPiece) f(start, std::min(kPiece, end - start));
+  });
+}
+
+const float* row_of(const Elementwise& plan, size_t operand, const std::byte* base, int64_t start, int64_t n,
+                    float* stage) {
+  if (direct(plan, operand, base)) return reinterpret_cast<const float*>(base) + start;
+  gather(plan, operand, base, start, n, stage);
+  return stage;
+}
+
+float* direct_target(const Elementwise& plan, std::byte* out, int64_t start) {
+  return direct(plan, 0, out) ? reinterpret_cast<float*>(out) + start : nullptr;
+}
+
+void store_row_of(const Elementwise& plan, const float* in, int64_t start, int64_t n, std::byte* base) {
+  const DType dtype = plan.dtypes[0];
+  const int64_t unit = unit_bytes(dtype);
+  if (plan.nest.flat[0]) return encode_row(dtype, in, static_cast<size_t>(n), base + start * unit, 1);
+  const int64_t stride = plan.nest.inner_stride(0);
+  for_each_run(plan.nest, 0, start, n, [&](int64_t offset, int64_t length) {
+    encode_row(dtype, in, static_cast<size_t>(length), base + offset * unit, stride);
+    in += length;
+  });
+}
+
 Elementwise make_elementwise(const TensorDesc& out, std::initializer_list<TensorDesc> in) {
   std::vector<TensorDesc> all{out};
   all.insert(all.end(), in.begin(), in.end());
@@ -150,17 +159,12 @@ void run_elementwise(const CpuRun& run, const Elementwise& plan, std::initialize
     alignas(64) float stage[Nest::kMaxOperands][kPiece];
     std::array<const std::byte*, Nest::kMaxOperands> rows{};
     for (size_t k = 0; k < plan.inputs; ++k) {
-      if (direct(plan, k + 1, bases[k])) {
-        rows[k] = bases[k] + start * static_cast<int64_t>(sizeof(float));
-      } else {
-        gather(plan, k + 1, bases[k], start, n, stage[k]);
-        rows[k] = reinterpret_cast<const std::byte*>(stage[k]);
-      }
+      rows[k] = reinterpret_cast<const std::byte*>(row_of(plan, k + 1, bases[k], start, n, stage[k]));
     }
-    const bool in_place = direct(plan, 0, out);
-    float* target = in_place ? reinterpret_cast<float*>(out) + start : stage[Nest::kMaxOperands - 1];
+    float* const in_place = direct_target(plan, out, start);
+    float* target = in_place != nullptr ? in_place : stage[Nest::kMaxOperands - 1];
     row(DType::f32, rows.data(), reinterpret_cast<std::byte*>(target), static_cast<size_t>(n));
-    if (!in_place) scatter(plan, target, start, n, out);
+    if (in_place == nullptr) store_row_of(plan, target, start, n, out);
   });
 }
 
@@ -169,10 +173,10 @@ void run_conversion(const CpuRun& run, const Elementwise& plan, const std::byte*
   for_each_piece(run, plan.nest.count, [&](int64_t start, int64_t n) {
     if (!vectorised) return convert_slowly(plan, in, out, start, n);
     if (direct(plan, 0, out)) return gather(plan, 1, in, start, n, reinterpret_cast<float*>(out) + start);
-    if (direct(plan, 1, in)) return scatter(plan, reinterpret_cast<const float*>(in) + start, start, n, out);
+    if (direct(plan, 1, in)) return store_row_of(plan, reinterpret_cast<const float*>(in) + start, start, n, out);
     alignas(64) float stage[kPiece];
     gather(plan, 1, in, start, n, stage);
-    scatter(plan, stage, start, n, out);
+    store_row_of(plan, stage, start, n, out);
   });
 }
 

@@ -40,6 +40,17 @@ using RowFunction = std::function<void(DType dtype, const std::byte* const* in, 
 void run_elementwise(const CpuRun& run, const Elementwise& plan, std::initializer_list<const std::byte*> in,
                      std::byte* out, const RowFunction& row);
 
+// The parts of that loop, for kernels with a loop body of their own. Pieces of at most kElementwisePiece elements, all
+// chunks cut alike; the elements of a piece are numbered by the nest, which depends on the output alone.
+inline constexpr int64_t kElementwisePiece = 1024;  // three f32 rows of it stay in the first-level cache
+void for_each_piece(const CpuRun& run, int64_t count, const std::function<void(int64_t start, int64_t n)>& f);
+// Elements [start, start + n) of operand 1.. as f32: where they lie if they can be used there, else in `stage`.
+const float* row_of(const Elementwise& plan, size_t operand, const std::byte* base, int64_t start, int64_t n,
+                    float* stage);
+// Where element `start` of the output lies, if f32 rows can be written there; else null: store_row_of() converts.
+float* direct_target(const Elementwise& plan, std::byte* out, int64_t start);
+void store_row_of(const Elementwise& plan, const float* in, int64_t start, int64_t n, std::byte* out);
+
 // y = x between plain dtypes; rounds to nearest even, integers are clamped. Takes every plain dtype.
 void run_conversion(const CpuRun& run, const Elementwise& plan, const std::byte* in, std::byte* out);
 

@@ -1,9 +1,10 @@
 // fold_constants: what constants alone decide is computed once, while planning, by the double-precision references, and
 // stored as a constant of the node's dtype.
 //
-// Views of constants stay: a view costs nothing and kernels read constants through views; a node behind one is folded
-// through it. Weights are left alone (they belong to files and to residency), as are nodes with a pin, host functions
-// (they run when the graph runs), results that are written in place, and whatever would make a plan slow or large.
+// Views of constants stay where they are read: a view costs nothing and kernels read constants through views; a node
+// behind one is folded through it. What only folded nodes read goes, views and results in between. Weights are left
+// alone (they belong to files and to residency), as are nodes with a pin, host functions (they run when the graph
+// runs), results that are written in place, and whatever would make a plan slow or large.
 #include <algorithm>
 #include <memory>
 #include <variant>
@@ -23,7 +24,7 @@ constexpr double kMostFlops = 1 << 24;               // references take about a 
 class FoldPass {
  public:
   FoldPass(const Graph& graph, PassContext& context)
-      : graph_(graph), context_(context), rewriter_(graph), known_(graph.storages().size()) {
+      : graph_(graph), context_(context), known_(graph.storages().size()) {
     for (size_t s = 0; s < graph.storages().size(); ++s) {
       const Storage& storage = graph.storages()[s];
       if (storage.kind == StorageKind::constant && storage.data && !is_block(storage.data->desc.dtype)) {
@@ -34,20 +35,44 @@ class FoldPass {
 
   Result<Graph> run() {
     for (const Node& node : graph_.nodes()) {
-      TensorDataPtr data = foldable(node) ? evaluate(node) : nullptr;
+      if (foldable(node)) known_[storage_index(node.output)] = evaluate(node);
+    }
+    const std::vector<bool> read = read_at_run_time();
+    Rewriter rewriter(graph_);
+    for (const Node& node : graph_.nodes()) {
+      const TensorDataPtr& data = known_[storage_index(node.output)];
       if (data == nullptr) {
-        rewriter_.copy(node);
+        rewriter.copy(node);
         continue;
       }
-      known_[static_cast<size_t>(graph_.info(node.output).storage)] = data;
-      rewriter_.map(node.output, rewriter_.builder().constant(std::move(data)));
-      ++context_.changes;
+      if (node.op->kind == OpKind::compute) ++context_.changes;
+      if (!read[static_cast<size_t>(node.output.id)]) continue;
+      if (node.op->kind == OpKind::view)
+        rewriter.copy(node);
+      else
+        rewriter.map(node.output, rewriter.builder().constant(data));
     }
-    return rewriter_.finish();
+    return rewriter.finish();
   }
 
  private:
-  const TensorData* known(Value v) const { return known_[static_cast<size_t>(graph_.info(v).storage)].get(); }
+  size_t storage_index(Value v) const { return static_cast<size_t>(graph_.info(v).storage); }
+  const TensorData* known(Value v) const { return known_[storage_index(v)].get(); }
+
+  // By value: whether a node that stays, or a graph output, reads it, through views or not.
+  std::vector<bool> read_at_run_time() const {
+    std::vector<bool> read(graph_.values().size(), false);
+    for (const GraphOutput& output : graph_.outputs()) read[static_cast<size_t>(output.value.id)] = true;
+    for (size_t i = graph_.nodes().size(); i-- > 0;) {
+      const Node& node = graph_.nodes()[i];
+      const bool folded = known(node.output) != nullptr;
+      if (folded && (node.op->kind == OpKind::compute || !read[static_cast<size_t>(node.output.id)])) continue;
+      for (const Value v : node.inputs) {
+        if (v.valid()) read[static_cast<size_t>(v.id)] = true;
+      }
+    }
+    return read;
+  }
 
   bool foldable(const Node& node) const {
     const OpDef& op = *node.op;
@@ -103,17 +128,13 @@ class FoldPass {
 
   const Graph& graph_;
   PassContext& context_;
-  Rewriter rewriter_;
   std::vector<TensorDataPtr> known_;  // contents of each storage that is known while planning, else null
 };
 
 }  // namespace
 
 Result<Graph> pass_fold_constants(const Graph& graph, PassContext& context) {
-  CHIARO_ASSIGN(Graph folded, FoldPass(graph, context).run());
-  if (context.changes == 0) return folded;
-  PassContext dead{context.devices, context.options};  // views that only folded nodes read
-  return pass_canonicalise(folded, dead);
+  return FoldPass(graph, context).run();
 }
 
 }  // namespace chiaro

@@ -1,0 +1,96 @@
+// A chain computes, in f32, the very bytes of its single nodes: the fuse pass may join them anywhere.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "core/tensor.h"
+#include "ops/add/op.h"
+#include "ops/add_/op.h"
+#include "ops/div/op.h"
+#include "ops/gelu/op.h"
+#include "ops/mul/op.h"
+#include "ops/mul_/op.h"
+#include "ops/quick_gelu/op.h"
+#include "ops/scale/op.h"
+#include "ops/sigmoid/op.h"
+#include "ops/silu/op.h"
+#include "ops/silu_/op.h"
+#include "ops/sub/op.h"
+#include "runtime/engine.h"
+#include "runtime/executor.h"
+
+namespace chiaro {
+namespace {
+
+constexpr int kInputs = 3;  // "x0" of the whole shape, "x1" per channel, "x2" per row
+
+// `nodes` elementwise nodes one after the other, each of random kind, some in place.
+Graph random_chain(uint64_t seed, const Shape& shape, int nodes) {
+  std::mt19937_64 random(seed);
+  const auto below = [&](uint64_t n) { return random() % n; };
+  GraphBuilder g;
+  Shape row = shape;
+  row[-1] = 1;
+  const std::vector<Value> inputs{g.input("x0", dense(DType::f32, shape)),
+                                  g.input("x1", dense(DType::f32, {shape.back()})),
+                                  g.input("x2", dense(DType::f32, row))};
+  Value y = sigmoid(g, inputs[0]);
+  for (int i = 0; i < nodes; ++i) {
+    const Value operand = inputs[below(kInputs)];
+    switch (below(13)) {
+      case 0: y = add(g, y, operand); break;
+      case 1: y = mul(g, operand, y); break;
+      case 2: y = sub(g, operand, y); break;
+      case 3: y = sub(g, y, operand); break;
+      case 4: y = div(g, y, operand); break;
+      case 5: y = silu(g, y); break;
+      case 6: y = gelu(g, {.tanh = below(2) == 0}, y); break;
+      case 7: y = quick_gelu(g, y); break;
+      case 8: y = sigmoid(g, y); break;
+      case 9: y = scale(g, {.scale = 0.3, .shift = -0.7}, y); break;
+      case 10: y = silu_(g, y); break;
+      case 11: y = add_(g, y, operand); break;
+      default: y = mul_(g, y, operand); break;
+    }
+  }
+  g.output("y", y);
+  return g.finish().value();
+}
+
+std::vector<float> run(Engine& engine, const Graph& graph, const PlanOptions& options, size_t& steps) {
+  const auto plan = make_plan(graph, engine.devices(), options).value();
+  steps = plan->steps.size();
+  const auto executor = Executor::create(engine, plan).value();
+  std::vector<std::vector<float>> inputs;
+  std::vector<Binding> in;
+  for (const PlanPort& port : plan->inputs) inputs.emplace_back(static_cast<size_t>(port.desc.count()));
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    for (size_t i = 0; i < inputs[k].size(); ++i) {
+      inputs[k][i] = 0.5F + static_cast<float>((i * 2654435761U + k * 40503U) % 4093U) / 2048.0F;
+    }
+    in.push_back(bind_port(plan->inputs[k].name, std::span<const float>(inputs[k])));
+  }
+  std::vector<float> y(static_cast<size_t>(plan->outputs[0].desc.count()));
+  const Binding out[] = {bind_port("y", std::span(y))};
+  const Status status = executor->run(in, out);
+  EXPECT_TRUE(status.ok()) << status.error().format();
+  return y;
+}
+
+TEST(ElementwiseChain, HasTheBytesOfItsNodes) {
+  const auto engine = Engine::create({.threads = 2}).value();
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    // Shorter than a vector; several pieces with a tail; several chunks.
+    const Shape shape = seed % 3 == 0 ? Shape{2, 3} : seed % 3 == 1 ? Shape{3, 17, 65} : Shape{2, 129, 131};
+    const Graph graph = random_chain(seed, shape, 2 + static_cast<int>(seed % 9));
+    size_t joined = 0, single = 0;
+    const auto got = run(*engine, graph, {}, joined);
+    const auto want = run(*engine, graph, {.skip = {"fuse.elementwise"}}, single);
+    ASSERT_EQ(0, std::memcmp(got.data(), want.data(), want.size() * sizeof(float))) << "seed " << seed;
+    EXPECT_LT(joined, single) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace chiaro
