@@ -14,9 +14,9 @@ namespace chiaro {
 
 // Calls that the device refuses, whatever its kernels say.
 struct MaskEntry {
-  std::string op = "*";        // an op's name, or * for all
-  std::optional<DType> dtype;  // only where an operand is of this type
-  bool strided = false;        // only where an operand is not dense and row-major
+  std::string op = "*";             // an op's name, or * for all
+  std::optional<DType> dtype = {};  // only where an operand is of this type
+  bool strided = false;             // only where an operand is not dense and row-major
   bool operator==(const MaskEntry&) const = default;
   bool refuses(const Call& call) const;
   std::string text() const;  // as in the spec
