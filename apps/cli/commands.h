@@ -8,16 +8,29 @@
 
 namespace chiaro::cli {
 
+// What generate, plan and run are told about devices and planning.
+struct DeviceOptions {
+  std::vector<std::string> devices, backend;  // as given, each a list with commas
+  bool clip_on_cpu = false, vae_on_cpu = false;
+  std::vector<std::string> disabled_ops;
+  std::optional<bool> no_fuse;
+  int threads = 0;
+
+  std::string device_list() const;  // as LoadOptions::devices
+  // As LoadOptions::backend; `otherwise` where no --backend was given.
+  std::string placement(const std::string& otherwise = "") const;
+};
+
 struct GenerateOptions {
   std::optional<std::string> model, prompt, negative_prompt, sampling_method, schedule, rng, precision;
   std::optional<int> width, height, steps, clip_skip;
   std::optional<double> cfg_scale, eta;
   std::optional<uint64_t> seed;
   bool random_seed = false;
-  int batch_count = 1, batch_size = 1, threads = 0, verbose = 0;
+  int batch_count = 1, batch_size = 1, verbose = 0;
   std::string output = "output.png", profile, from;
-  std::vector<std::string> disabled_ops;
-  bool strict = false, no_fuse = false;
+  DeviceOptions device;
+  bool strict = false;
   std::vector<std::string> without_effect;  // sentences about flags that were accepted and do nothing
 };
 
@@ -47,9 +60,18 @@ struct OpsOptions {
 struct PlanCommandOptions {
   std::optional<std::string> model;
   std::string stage = "sample", graph, svg;  // graph: a file to plan instead of a model's stage
-  int width = 0, height = 0, threads = 0;
-  std::vector<std::string> disabled_ops;
-  bool json = false, no_fuse = false;
+  int width = 0, height = 0;
+  DeviceOptions device;
+  std::vector<std::string> skip;  // passes and rewrites that are left out
+  bool json = false;
+};
+
+struct RunCommandOptions {
+  std::string graph, profile;
+  uint64_t seed = 42;
+  DeviceOptions device;
+  std::vector<std::string> skip;
+  bool serial = false;
 };
 
 int run_generate(const GenerateOptions& options);
@@ -58,5 +80,6 @@ int run_compare(const CompareOptions& options);
 int run_devices(const DevicesOptions& options);
 int run_ops(const OpsOptions& options);
 int run_plan(const PlanCommandOptions& options);
+int run_graph(const RunCommandOptions& options);
 
 }  // namespace chiaro::cli

@@ -15,8 +15,8 @@
 #include "output_names.h"
 #include "pipeline/image/metadata.h"
 #include "progress_bar.h"
+#include "runtime/profile.h"
 #include "signals.h"
-#include "trace.h"
 
 namespace chiaro::cli {
 namespace {
@@ -39,10 +39,17 @@ std::string prompt_from_stdin() {
 }
 
 struct Job {
-  GenerateRequest request;
+  GenerateRequest request;  // its `engine`: what the session is loaded with
   ModelPath model;
   OutputNames outputs;
 };
+
+void override_engine(const DeviceOptions& given, EngineSettings& engine) {
+  if (!given.devices.empty()) engine.devices = given.device_list();
+  engine.backend = given.placement(engine.backend);
+  if (!given.disabled_ops.empty()) engine.disabled_ops = given.disabled_ops;
+  if (given.no_fuse) engine.fuse = !*given.no_fuse;
+}
 
 // Starts from the stored run of --from, then lets the given flags override it.
 Status read_request(const GenerateOptions& o, GenerateRequest& request, std::optional<std::string>& model) {
@@ -73,6 +80,7 @@ Status read_request(const GenerateOptions& o, GenerateRequest& request, std::opt
   request.batch_size = o.batch_size;
   request.strict = o.strict;
   if (o.model) model = o.model;
+  override_engine(o.device, request.engine);
   return {};
 }
 
@@ -115,7 +123,7 @@ class GenerateCommand {
     auto result = (*session)->generate(job->request, callbacks(*job));
     console_.end_bar();
     Status profiled;
-    if (!options_.profile.empty()) profiled = trace_.save(path_from_utf8(options_.profile));
+    if (!options_.profile.empty()) profiled = profile_.save(path_from_utf8(options_.profile));
     if (!result.ok()) return finish(fail(result.error(), Phase::working));
     summarise(*result);
     if (!profiled.ok()) return finish(fail(profiled.error(), Phase::working));
@@ -126,11 +134,14 @@ class GenerateCommand {
   Result<std::shared_ptr<Session>> load(const Job& job) {
     LoadOptions load;
     load.model = job.model.path;
-    load.threads = options_.threads;
+    load.threads = options_.device.threads;
     load.log = console_.sink();
     load.log_level = severity_of(options_.verbose);
-    load.disabled_ops = options_.disabled_ops;
-    load.fuse = !options_.no_fuse;
+    const EngineSettings& engine = job.request.engine;
+    load.disabled_ops = engine.disabled_ops;
+    load.fuse = engine.fuse;
+    load.devices = engine.devices;
+    load.backend = engine.backend;
     return Session::load(load);
   }
 
@@ -142,7 +153,9 @@ class GenerateCommand {
       return save(job, picture, index, used);
     };
     if (!options_.profile.empty()) {
-      c.on_op = [this](const OpTime& op) { trace_.add(op); };
+      c.on_op = [this](const OpTime& t) {
+        profile_.add({t.op, t.label, t.kernel, t.seconds, t.device, t.start, t.bytes}, t.stage);
+      };
     }
     return c;
   }
@@ -189,7 +202,7 @@ class GenerateCommand {
   const std::atomic<bool>& cancel_;
   Console console_;
   ProgressBar bar_;
-  Trace trace_;
+  Profile profile_;
   std::vector<std::string> saved_;
   double save_seconds_ = 0;
 };

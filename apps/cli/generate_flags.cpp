@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "device_flags.h"
 #include "exit_code.h"
 
 namespace chiaro::cli {
@@ -69,17 +70,10 @@ void add_engine_flags(CLI::App& app, GenerateOptions& o) {
   app.add_option("-o,--output", o.output,
                  "further pictures: _2, _3, ...; or %d, %03d in it is the number, from 0 (default: output.png)")
       ->type_name("FILE.png");
-  app.add_option("-t,--threads", o.threads, "0: one per available core; changes speed, never a byte (default: 0)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1024).description(""));
+  add_device_flags(app, o.device);
   app.add_option("--precision", o.precision, "of activations: auto, f32, f16, bf16 (default: auto)")->type_name("TYPE");
   app.add_flag("--strict", o.strict, "a result that is not finite is an error at once, without a retry in f32");
-  app.add_option("--disable-op", o.disabled_ops, "OP or OP@DEVICE: do without its kernels; may be repeated")
-      ->type_name("OP")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false);
-  app.add_flag("--no-fuse", o.no_fuse, "run the model op by op, as it is written");
-  app.add_option("--profile", o.profile, "write the time of every kernel there, as a Chrome trace")
+  app.add_option("--profile", o.profile, "write the time of every kernel and copy there, as a Chrome trace")
       ->type_name("FILE.json");
   app.add_flag("-v,--verbose", o.verbose, "say more; twice: debug");
   app.add_option_function<std::string>("-M,--mode", &check_mode, "img_gen (others are not supported yet)")
@@ -93,16 +87,16 @@ void add_generate_flags(CLI::App& app, GenerateOptions& options) {
   add_request_flags(app, options);
   add_engine_flags(app, options);
   add_peer_flags(app, options);
-  app.footer(
-      std::string("Examples:\n"
-                  "  chiaro -p \"a red apple on a blue background\"\n"
-                  "  chiaro -m sd-v1-5.safetensors -p \"a lighthouse\" -n blurry -W 512 -H 512 --steps 30 -s 7\n"
-                  "  chiaro -p \"a cat\" -b 4 -s -1 -o cat_%03d.png     four pictures, random seed\n"
-                  "  chiaro --from output.png --steps 40               the same picture, more steps\n"
-                  "  echo \"a (small:1.3) boat\" | chiaro -p -           the prompt from standard input\n\n"
-                  "Flags of sd-cli about memory and devices are accepted and named; Chiaro decides those itself.\n"
-                  "The paths of the pictures are printed on standard output, all else on standard error.\n") +
-      kExitCodeHelp);
+  app.footer(std::string("Examples:\n"
+                         "  chiaro -p \"a red apple on a blue background\"\n"
+                         "  chiaro -m sd-v1-5.safetensors -p \"a lighthouse\" -n blurry -W 512 -H 512 --steps 30 -s 7\n"
+                         "  chiaro -p \"a cat\" -b 4 -s -1 -o cat_%03d.png     four pictures, random seed\n"
+                         "  chiaro --from output.png --steps 40               the same picture, more steps\n"
+                         "  echo \"a (small:1.3) boat\" | chiaro -p -           the prompt from standard input\n"
+                         "  chiaro -p \"a cat\" --backend diffusion=isolated:a --vae-on-cpu\n\n"
+                         "Flags of sd-cli about memory are accepted and named; Chiaro decides those itself.\n"
+                         "The paths of the pictures are printed on standard output, all else on standard error.\n") +
+             kExitCodeHelp);
 }
 
 }  // namespace chiaro::cli

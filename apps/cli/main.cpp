@@ -19,6 +19,7 @@ struct Runner {
   int operator()(const DevicesOptions& o) const { return run_devices(o); }
   int operator()(const OpsOptions& o) const { return run_ops(o); }
   int operator()(const PlanCommandOptions& o) const { return run_plan(o); }
+  int operator()(const RunCommandOptions& o) const { return run_graph(o); }
 };
 
 // Whether what was printed was lost, as on a full disk. A closed pipe or a closed descriptor is the reader's wish.

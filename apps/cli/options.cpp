@@ -4,13 +4,14 @@
 #include <cstdio>
 
 #include "chiaro/chiaro.h"
+#include "device_flags.h"
 #include "exit_code.h"
 #include "generate_flags.h"
 
 namespace chiaro::cli {
 namespace {
 
-constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops", "plan"};
+constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops", "plan", "run"};
 
 struct Parsed {
   GenerateOptions generate;
@@ -19,6 +20,7 @@ struct Parsed {
   DevicesOptions devices;
   OpsOptions ops;
   PlanCommandOptions plan;
+  RunCommandOptions run;
 };
 
 void add_inspect(CLI::App& app, InspectOptions& o) {
@@ -80,9 +82,16 @@ void add_ops(CLI::App& app, OpsOptions& o) {
               "bench conv2d matmul"));
 }
 
+void add_skip(CLI::App& app, std::vector<std::string>& skip) {
+  app.add_option("--skip", skip, "a pass of the planner, or a rewrite of fuse, to leave out; may be repeated")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+}
+
 void add_plan(CLI::App& app, PlanCommandOptions& o) {
   auto* c =
-      app.add_subcommand("plan", "how a stage of a model, or a graph in a file, would run: steps, memory, passes");
+      app.add_subcommand("plan", "how a stage of a model, or a graph in a file, would run: devices, steps, memory");
   c->add_option("graph", o.graph, "a graph as text (see src/graph/text.h), instead of a model")
       ->type_name("FILE.graph");
   c->add_option("-m,--model", o.model, "as for generate (default: the one that ships)")->type_name("PATH");
@@ -91,14 +100,33 @@ void add_plan(CLI::App& app, PlanCommandOptions& o) {
       ->type_name("NAME");
   c->add_option("-W,--width", o.width, "pixels (default: the model's)")->type_name("N");
   c->add_option("-H,--height", o.height, "pixels (default: the model's)")->type_name("N");
-  c->add_option("-t,--threads", o.threads, "0: one per available core")
-      ->check(CLI::Range(0, 1024).description(""))
-      ->type_name("N");
-  c->add_option("--disable-op", o.disabled_ops, "OP or OP@DEVICE: do without its kernels; may be repeated");
-  c->add_flag("--no-fuse", o.no_fuse, "op by op, as the model is written");
+  add_device_flags(*c, o.device);
+  add_skip(*c, o.skip);
   c->add_flag("--json", o.json, "the whole plan as JSON");
-  c->add_option("--svg", o.svg, "also draw the memory over time")->type_name("FILE.svg");
-  c->footer("Examples:\n  chiaro plan --stage decode --svg memory.svg\n  chiaro plan block.graph --json\n");
+  c->add_option("--svg", o.svg, "also draw the memory of every device over time")->type_name("FILE.svg");
+  c->footer(
+      "Examples:\n  chiaro plan --stage decode --svg memory.svg\n  chiaro plan block.graph --json\n"
+      "  chiaro plan --backend te=cpu,diffusion=isolated:a,vae=cpu\n"
+      "  chiaro plan block.graph --devices isolated:a,no=group_norm --devices cpu\n");
+}
+
+void add_run(CLI::App& app, RunCommandOptions& o) {
+  auto* c =
+      app.add_subcommand("run", "run a graph in a file with seeded inputs, and print each output's hash and range");
+  c->add_option("graph", o.graph, "a graph as text (see src/graph/text.h)")->required()->type_name("FILE.graph");
+  c->add_option("-s,--seed", o.seed, "of inputs, weights and constants (default: 42)")->type_name("N");
+  add_device_flags(*c, o.device);
+  add_skip(*c, o.skip);
+  c->add_flag("--serial", o.serial, "one device after the other; memory of the others is out of reach meanwhile");
+  c->add_option("--profile", o.profile, "write the time of every kernel and copy there, as a Chrome trace")
+      ->type_name("FILE.json");
+  c->footer(
+      "Inputs, weights and constants are filled with values that depend on the seed, the tensor's name and the\n"
+      "element alone: from -1 to 1 for floating types, 0 or 1 for whole numbers. A custom op names its function:\n"
+      "identity, negate, twice or sum. A line of output: name, type, the first 16 digits of the SHA-256 of its\n"
+      "bytes, least, greatest and mean value. Exits with 4 where a value is not finite.\n\n"
+      "Examples:\n  chiaro run block.graph --seed 7\n"
+      "  chiaro run block.graph --devices isolated:a,no=group_norm --devices cpu --serial\n");
 }
 
 void set_up(CLI::App& app, Parsed& parsed) {
@@ -112,6 +140,7 @@ void set_up(CLI::App& app, Parsed& parsed) {
   add_devices(app, parsed.devices);
   add_ops(app, parsed.ops);
   add_plan(app, parsed.plan);
+  add_run(app, parsed.run);
   app.footer(std::string("Without a command, the flags are those of generate: see chiaro generate --help.\n\n"
                          "Examples:\n"
                          "  chiaro -p \"a red apple on a blue background\"\n"
@@ -138,6 +167,7 @@ Command chosen(const CLI::App& app, Parsed& parsed) {
   if (app.got_subcommand("devices")) return parsed.devices;
   if (app.got_subcommand("ops")) return parsed.ops;
   if (app.got_subcommand("plan")) return parsed.plan;
+  if (app.got_subcommand("run")) return parsed.run;
   return parsed.generate;
 }
 
@@ -157,7 +187,7 @@ std::variant<Command, int> parse_arguments(std::vector<std::string> arguments) {
   const bool about = first == "-h" || first == "--help" || first == "--version";
   if (!command && !about && !first.starts_with('-')) {
     return refuse({ErrorCode::usage, "there is no command \"" + first + "\"",
-                   "the commands are generate, inspect, compare, devices, ops, plan",
+                   "the commands are generate, inspect, compare, devices, ops, plan, run",
                    "a prompt goes behind -p: chiaro -p \"" + first + "\"", ""});
   }
   if (!command && !about) arguments.insert(arguments.begin(), "generate");

@@ -9,8 +9,8 @@
 
 namespace chiaro::cli {
 
-using Command =
-    std::variant<GenerateOptions, InspectOptions, CompareOptions, DevicesOptions, OpsOptions, PlanCommandOptions>;
+using Command = std::variant<GenerateOptions, InspectOptions, CompareOptions, DevicesOptions, OpsOptions,
+                             PlanCommandOptions, RunCommandOptions>;
 
 // `arguments` without the program's name, in UTF-8. Either what to do, or the exit code after help, the version or a
 // usage error was printed.

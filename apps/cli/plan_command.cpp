@@ -5,28 +5,17 @@
 #include "commands.h"
 #include "console.h"
 #include "core/atomic_file.h"
-#include "core/mapped_file.h"
 #include "core/utf8_path.h"
 #include "exit_code.h"
-#include "graph/text.h"
+#include "graph_run.h"
 #include "model_path.h"
 #include "models/clip/model.h"
-#include "ops/catalogue.h"
 #include "pipeline/request.h"
 #include "pipeline/step_graph.h"
 #include "plan/print.h"
-#include "runtime/engine.h"
 
 namespace chiaro::cli {
 namespace {
-
-Result<Graph> graph_of_file(const std::string& path) {
-  CHIARO_ASSIGN(const auto file, MappedFile::open(path_from_utf8(path)));
-  const auto bytes = file->bytes();
-  auto graph = parse_graph({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, find_op);
-  if (!graph.ok()) return std::move(graph).error().at(path);
-  return graph;
-}
 
 // The graph that `generate` would run for this stage and size.
 Result<Graph> graph_of_model(const PlanCommandOptions& o, Log& log) {
@@ -59,19 +48,14 @@ Status write_text(const std::string& path, const std::string& text) {
 Status run(const PlanCommandOptions& o, Console& console) {
   const auto log =
       Log::to_sink(LogLevel::warning, [&](LogLevel, LogCategory, std::string_view line) { console.line(line); });
-  EngineOptions engine_options;
-  engine_options.threads = o.threads;
-  engine_options.disabled_ops = o.disabled_ops;
-  CHIARO_ASSIGN(const auto engine, Engine::create(std::move(engine_options)));
-  auto graph = o.graph.empty() ? graph_of_model(o, *log) : graph_of_file(o.graph);
+  CHIARO_ASSIGN(const Planner planner, make_planner(o.device, o.skip));
+  auto graph = o.graph.empty() ? graph_of_model(o, *log) : read_graph(o.graph);
   if (!graph.ok()) return std::move(graph).error();
-  PlanOptions options;
-  options.fuse = !o.no_fuse;
-  CHIARO_ASSIGN(const auto plan, make_plan(*graph, engine->devices(), options));
+  CHIARO_ASSIGN(const auto plan, make_plan(*graph, planner.engine->devices(), planner.options));
   if (!o.svg.empty()) {
     CHIARO_TRY(write_text(o.svg, plan_svg(*plan)));
   }
-  std::fputs((o.json ? plan_json(*plan) + "\n" : plan->text()).c_str(), stdout);
+  std::fputs((o.json ? plan_json(*plan) : plan->text()).c_str(), stdout);
   return {};
 }
 

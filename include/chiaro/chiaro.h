@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,7 +41,22 @@ struct LoadOptions {
   std::vector<std::string> disabled_ops = {};  // "OP" or "OP@DEVICE"
   std::string precision = "auto";              // of activations: "auto" (f32 on the CPU), "f32", "f16", "bf16"
   bool fuse = true;                            // off: run the models op by op, as they are written
-  std::shared_ptr<Allocator> allocator = {};   // null: the system's
+  // Devices in order of preference, each with its options: "cpu", "isolated:NAME[,budget=64M][,no=OP]" (for tests).
+  // Empty: the CPU, and what `backend` names. The CPU is always among them.
+  std::string devices = {};
+  // What runs where: "te=cpu,diffusion=isolated:a&cpu,vae=cpu" for the text encoder, the network and the decoder (&:
+  // its layers are split by free memory), "all=DEVICE" for the rest, "weight:PATTERN=DEVICE" for weights by name (* and
+  // ?). A preference: nodes that a device cannot run move to another, with a notice. Empty: devices in their order.
+  std::string backend = {};
+  std::shared_ptr<Allocator> allocator = {};  // null: the system's
+};
+
+// What a Session was loaded with, as far as bytes of its pictures depend on it. Fields as in LoadOptions.
+struct EngineSettings {
+  bool fuse = true;
+  std::vector<std::string> disabled_ops = {};
+  std::string devices = {}, backend = {};
+  bool operator==(const EngineSettings&) const = default;
 };
 
 struct GenerateRequest {
@@ -59,6 +75,9 @@ struct GenerateRequest {
   int clip_skip = 0;                 // 0 or 1: the last layer; 2: the one before
   std::string precision = {};        // of activations; empty: the Session's (LoadOptions::precision)
   bool strict = false;               // a non-finite stage is an error at once, without a retry in f32
+  // Of the Session that made it: filled in by generate() for results and pictures. A request's own is not read: load a
+  // Session with these settings to repeat a run.
+  EngineSettings engine = {};
 };
 
 enum class Stage : int { load, encode, sample, decode, save };
@@ -78,9 +97,13 @@ struct LatentView {
   int step = 0;
 };
 
+// One kernel launch or copy between devices ("copy": label is what it brings, kernel how it goes).
 struct OpTime {
   std::string_view stage, op, label, kernel;
   double seconds = 0;
+  std::string_view device = {};  // whose queue ran it
+  std::chrono::steady_clock::time_point start = {};
+  int64_t bytes = 0;  // copied, or the least that the kernel must read and write
 };
 
 struct Picture {
@@ -92,7 +115,7 @@ struct Picture {
 struct Callbacks {
   std::function<void(const Progress&)> on_progress = {};  // on the calling thread
   std::function<void(const LatentView&)> on_latent = {};  // after every step (step 0: the start)
-  std::function<void(const OpTime&)> on_op = {};          // a profile: every kernel launch
+  std::function<void(const OpTime&)> on_op = {};          // a profile: every kernel launch and copy
   // As soon as picture `index` is finished, on the calling thread; an error ends the run with it. What was handed out
   // here is not lost by a later error or cancel.
   std::function<Status(const Picture&, int index, const GenerateRequest& used)> on_picture = {};

@@ -89,6 +89,13 @@ typedef struct chiaro_load_options {
   void (*log)(void* log_data, chiaro_severity severity, const char* category, const char* line);
   void* log_data;
   chiaro_severity log_level; /* the least severity that is passed on */
+  /* Devices in order of preference, each with its options: "cpu", "isolated:NAME[,budget=64M][,no=OP]" (for tests).
+   * NULL: the CPU, and what `backend` names. The CPU is always among them. */
+  const char* devices;
+  /* What runs where: "te=cpu,diffusion=isolated:a&cpu,vae=cpu", "all=DEVICE", "weight:PATTERN=DEVICE" (* and ?); &: a
+   * module's layers are split by free memory. A preference: what a device cannot run moves to another, with a notice.
+   * NULL: devices in their order. Errors: USAGE, with the modules or devices that there are. */
+  const char* backend;
 } chiaro_load_options;
 
 /* Sets every field to its default; `size` is sizeof(chiaro_load_options). */

@@ -131,6 +131,8 @@ Status load(const chiaro_load_options* theirs, chiaro_session** out) {
   options.precision = text_of(o.precision, "auto");
   options.fuse = o.fuse != 0;
   for (size_t i = 0; i < o.disabled_op_count; ++i) options.disabled_ops.push_back(text_of(o.disabled_ops[i]));
+  options.devices = text_of(o.devices);
+  options.backend = text_of(o.backend);
   options.log_level = static_cast<chiaro::Severity>(o.log_level);
   if (o.log != nullptr) {
     options.log = [log = o.log, data = o.log_data](chiaro::Severity severity, auto category, auto line) {

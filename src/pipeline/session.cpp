@@ -9,6 +9,7 @@
 #include "chiaro/chiaro.h"
 #include "pipeline/assembly.h"
 #include "pipeline/conditioning.h"
+#include "pipeline/placement.h"
 #include "pipeline/request.h"
 #include "pipeline/sampling.h"
 #include "pipeline/stage_runner.h"
@@ -78,7 +79,7 @@ class Run {
     o.cancel = callbacks_.cancel;
     if (callbacks_.on_op) {
       o.on_step = [this](const StepTime& t) {
-        callbacks_.on_op({stage_name(progress_.stage), t.op, t.label, t.kernel, t.seconds});
+        callbacks_.on_op({stage_name(progress_.stage), t.op, t.label, t.kernel, t.seconds, t.device, t.start, t.bytes});
       };
     }
     return o;
@@ -121,6 +122,8 @@ class SessionImpl final : public Session {
     engine.threads = options.threads;
     engine.log = make_log(options);
     engine.disabled_ops = options.disabled_ops;
+    CHIARO_ASSIGN(DeviceChoice choice, choose_devices(options.devices, options.backend));
+    engine.devices = std::move(choice.specs);
     session->memory_ = std::make_shared<CountingAllocator>(options.allocator ? options.allocator
                                                                              : std::make_shared<SystemAllocator>());
     engine.allocator = session->memory_;
@@ -130,6 +133,8 @@ class SessionImpl final : public Session {
     session->load_seconds_ = seconds_since(start);
     PlanOptions plan;
     plan.fuse = options.fuse;
+    plan.placement = std::move(choice.placement);
+    session->settings_ = {options.fuse, options.disabled_ops, options.devices, options.backend};
     session->runner_ = std::make_unique<StageRunner>(*session->engine_, plan);
     return std::shared_ptr<Session>(std::move(session));
   }
@@ -148,11 +153,13 @@ class SessionImpl final : public Session {
 
  private:
   Result<GenerateResult> run(const GenerateRequest& request, const Callbacks& callbacks) {
-    CHIARO_ASSIGN(const ResolvedRequest resolved, resolve_request(*assembly_, request, dtype_));
+    CHIARO_ASSIGN(ResolvedRequest resolved, resolve_request(*assembly_, request, dtype_));
+    resolved.request.engine = settings_;
     const GenerateRequest& used = resolved.request;
     memory_->reset_peak();
     GenerateResult result;
     result.used = used;
+    runner_->begin_run();
     result.model_name = assembly_->info.path;
     result.notices = resolved.notices;
     for (const ComponentInfo& part : assembly_->info.components) result.weight_bytes += part.bytes;
@@ -168,6 +175,7 @@ class SessionImpl final : public Session {
       CHIARO_TRY(make_group(resolved, conditioning, first, pictures, run, result));
     }
     result.peak_bytes = memory_->peak_bytes();
+    for (const std::string& moved : runner_->moved()) result.notices.push_back(moved);
     for (const std::string& notice : result.notices) {
       engine_->log()(LogLevel::notice, LogCategory::pipeline, "{}", notice);
     }
@@ -227,6 +235,7 @@ class SessionImpl final : public Session {
 
   std::mutex mutex_;  // one generate at a time
   DType dtype_ = DType::f32;
+  EngineSettings settings_;
   double load_seconds_ = 0;
   std::shared_ptr<CountingAllocator> memory_;
   std::shared_ptr<Engine> engine_;

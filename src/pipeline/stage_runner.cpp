@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "plan/print.h"
+
 namespace chiaro {
 
 Result<std::shared_ptr<const ExecutionPlan>> StageRunner::plan(const std::string& key, const BuildGraph& build) {
@@ -11,9 +13,11 @@ Result<std::shared_ptr<const ExecutionPlan>> StageRunner::plan(const std::string
   auto graph = build();
   if (!graph.ok()) return std::move(graph).error();
   CHIARO_ASSIGN(auto plan, make_plan(*graph, engine_.devices(), options_));
-  engine_.log()(LogLevel::info, LogCategory::plan, "{}: {} steps, arena {:.1f} MiB (lower bound {:.1f}), {:.1f} GFLOP",
-                key, plan->steps.size(), static_cast<double>(plan->arena_bytes) / 0x1p20,
-                static_cast<double>(plan->lower_bound_bytes) / 0x1p20, plan->flops / 1e9);
+  engine_.log()(LogLevel::info, LogCategory::plan,
+                "{}: {} steps, arena {:.1f} MiB (lower bound {:.1f}), {:.1f} GFLOP, {:.1f} MiB in {} copies", key,
+                plan->steps.size(), static_cast<double>(plan->arena_bytes()) / 0x1p20,
+                static_cast<double>(plan->lower_bound_bytes()) / 0x1p20, plan->flops / 1e9,
+                static_cast<double>(plan->copied_bytes()) / 0x1p20, plan->copies.size());
   for (const PassReport& pass : plan->passes) {
     engine_.log()(LogLevel::debug, LogCategory::plan, "  {:<20} {:7.2f} ms  {} changes", pass.pass, pass.seconds * 1e3,
                   pass.changes);
@@ -31,7 +35,18 @@ Result<std::shared_ptr<const ExecutionPlan>> StageRunner::plan(const std::string
 
 Result<std::unique_ptr<Executor>> StageRunner::executor(const std::string& key, const BuildGraph& build) {
   CHIARO_ASSIGN(auto ready, plan(key, build));
+  note_moved(key, *ready);
   return Executor::create(engine_, std::move(ready));
+}
+
+// Once per stage, whatever its plans differ in: keys begin with the stage's name and a comma.
+void StageRunner::note_moved(const std::string& key, const ExecutionPlan& plan) {
+  const std::string stage = key.substr(0, key.find(',')) + ": ";
+  for (const std::string& told : moved_) {
+    if (told.starts_with(stage)) return;
+  }
+  const std::string sentence = moved_sentence(plan, key.starts_with("sampling step") ? "step" : "run");
+  if (!sentence.empty()) moved_.push_back(stage + sentence);
 }
 
 Status check_finite(std::span<const float> values, std::string_view stage, std::string_view what) {

@@ -23,17 +23,23 @@ class StageRunner {
   // The cached plan of `key`, or a new one.
   Result<std::shared_ptr<const ExecutionPlan>> plan(const std::string& key, const BuildGraph& build);
   Result<std::unique_ptr<Executor>> executor(const std::string& key, const BuildGraph& build);
+  // Nodes that run elsewhere than they were placed, a sentence per stage that ran since begin_run().
+  void begin_run() { moved_.clear(); }
+  const std::vector<std::string>& moved() const { return moved_; }
   void clear() {
     plans_.clear();
     order_.clear();
   }
 
  private:
+  void note_moved(const std::string& key, const ExecutionPlan& plan);
+
   static constexpr size_t kMostPlans = 16;  // the oldest is dropped
   Engine& engine_;
   PlanOptions options_;
   std::map<std::string, std::shared_ptr<const ExecutionPlan>> plans_;
   std::vector<std::string> order_;
+  std::vector<std::string> moved_;
 };
 
 // The first value that is not finite, as an error naming the stage; ok where all are.

@@ -53,8 +53,9 @@ struct MovedNodes {
   std::vector<int32_t> nodes;
 };
 std::vector<MovedNodes> moved_nodes(const ExecutionPlan& plan);  // in the order of their first node
-// "3 nodes moved to cpu: group_norm (why), 1.5 MiB copied per run"; empty where none was.
-std::string moved_sentence(const ExecutionPlan& plan);
+// "3 nodes moved to cpu: 3 group_norm (why); 1.50 MiB copied per run"; empty where none was. `run`: what a run of the
+// plan is called.
+std::string moved_sentence(const ExecutionPlan& plan, std::string_view run = "run");
 
 std::string bytes_text(double bytes);  // "12 B", "1.50 KiB", "123.4 MiB"
 

@@ -89,7 +89,7 @@ std::vector<MovedNodes> moved_nodes(const ExecutionPlan& plan) {
   return groups;
 }
 
-std::string moved_sentence(const ExecutionPlan& plan) {
+std::string moved_sentence(const ExecutionPlan& plan, std::string_view run) {
   constexpr size_t kMostReasons = 4;
   size_t count = 0;
   std::vector<std::string> devices, reasons;
@@ -103,9 +103,9 @@ std::string moved_sentence(const ExecutionPlan& plan) {
   }
   if (count == 0) return {};
   if (groups.size() > kMostReasons) reasons.push_back(fmt::format("{} more reasons", groups.size() - kMostReasons));
-  return fmt::format("{} {} moved to {}: {}; {} copied per run", count, count == 1 ? "node" : "nodes",
+  return fmt::format("{} {} moved to {}: {}; {} copied per {}", count, count == 1 ? "node" : "nodes",
                      fmt::join(devices, ", "), fmt::join(reasons, ", "),
-                     bytes_text(static_cast<double>(plan.copied_bytes())));
+                     bytes_text(static_cast<double>(plan.copied_bytes())), run);
 }
 
 std::string bytes_text(double bytes) {

@@ -65,7 +65,7 @@ class Picture {
   explicit Picture(const ExecutionPlan& plan) : plan_(plan), lives_(storage_lives(plan)), moved_(moved_nodes(plan)) {
     const auto count = static_cast<double>(plan.devices.size());
     const double height = count < 2 ? 470 : std::max(140.0, 560 / count);
-    double y = count < 2 ? kTop : kTop + 46;
+    double y = count < 2 ? kTop + 26 : kTop + 66;
     for (size_t d = 0; d < plan.devices.size(); ++d) {
       lanes_.emplace_back(plan, lives_, static_cast<int32_t>(d), y, height);
       y += height + kLaneGap;
@@ -112,7 +112,8 @@ class Picture {
         kPlotX, plan_.steps.size(), plan_.flops / 1e9, size(plan_.arena_bytes()), size(scratch),
         size(plan_.lower_bound_bytes()), size(plan_.weight_bytes));
     if (plan_.devices.size() > 1) {
-      to_.add("; {} segments; {} copies, {} per run", plan_.segments.size(), plan_.copies.size(),
+      to_.add("; {} segments; {}, {} per run", plan_.segments.size(),
+              plan_.copies.size() == 1 ? "1 copy" : fmt::format("{} copies", plan_.copies.size()),
               size(plan_.copied_bytes()));
     }
     to_.add("</text>\n");
@@ -157,10 +158,8 @@ class Picture {
       to_.add("<path d=\"M{:.1f} {:.1f}l-4 {:.1f}h8z\" fill=\"{}\"/>", at, to, -8 * way, colour);
       if (at > words_until) {  // beside the arrow, in the gap above the lower lane
         const int32_t lower = std::max(copy.from.device, copy.to.device);
-        to_.add(
-            "<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\" stroke=\"#fff\" stroke-width=\"3\" "
-            "paint-order=\"stroke\">{}</text>",
-            at + 5, lanes_[static_cast<size_t>(lower)].top() - 40, colour, text);
+        to_.add("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\">{}</text>", at + 5,
+                lanes_[static_cast<size_t>(lower)].top() - 44, colour, text);
         words_until = at + 14 + 7 * static_cast<double>(text.size());
       }
       to_.add("</g>\n");
@@ -172,7 +171,7 @@ class Picture {
     constexpr double kRow = 62;
     const auto words = [&](std::string_view text, double indent) {
       to_.add("<text x=\"{:.0f}\" y=\"{}\">{}</text>\n", at + indent, kRow + 10, text);
-      at += indent + 19 + 6.1 * static_cast<double>(text.size());
+      at += indent + 19 + 6.7 * static_cast<double>(text.size());
     };
     const auto box = [&](std::string_view fill, std::string_view text) {
       to_.add("<rect x=\"{:.0f}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{}\"/>", at, kRow, fill);
@@ -196,7 +195,7 @@ class Picture {
     constexpr double kRow = 82;
     const auto words = [&](std::string_view text, double indent) {
       to_.add("<text x=\"{:.0f}\" y=\"{}\">{}</text>\n", at + indent, kRow + 10, text);
-      at += indent + 19 + 6.1 * static_cast<double>(text.size());
+      at += indent + 19 + 6.7 * static_cast<double>(text.size());
     };
     const auto arrow = [&](std::string_view colour, std::string_view dash, std::string_view text) {
       to_.add(

@@ -17,6 +17,7 @@ namespace chiaro::svg {
 
 inline constexpr double kWidth = 1280, kPlotX = 96, kPlotW = 1148;
 inline constexpr std::string_view kCopyColour = "#6a1b9a", kBackColour = "#ef6c00", kMovedColour = "#c62828";
+inline constexpr std::string_view kPeakColour = "#c2185b", kBoundColour = "#00796b";
 
 struct Family {
   std::string_view name, colour;
@@ -59,7 +60,8 @@ class Lane {
   void scratch(Drawing& to, size_t step) const;
   void storage(Drawing& to, const StorageLife& life) const;
   void storage_words(Drawing& to, const StorageLife& life, double left, double right, double top, double tall) const;
-  std::string name_of(const StorageLife& life) const;
+  std::string brought(const StorageLife& life) const;
+  std::string staged_names() const;
   void live_bytes(Drawing& to) const;
   void lines(Drawing& to) const;
   void moved(Drawing& to) const;

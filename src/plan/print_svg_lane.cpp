@@ -36,28 +36,38 @@ std::string_view Lane::op_at(int32_t step) const {
   return plan_.graph.nodes()[static_cast<size_t>(at.node)].op->name;
 }
 
+// What the device holds before the first step, by name where there are few.
+std::string Lane::staged_names() const {
+  constexpr size_t kMostNames = 4;
+  std::vector<std::string> weights, names;
+  for (const Storage& storage : plan_.graph.storages()) {
+    if (storage.kind == StorageKind::weight || storage.kind == StorageKind::constant) weights.push_back(storage.name);
+  }
+  for (const PlanStaged& s : plan_.staged) {
+    if (s.device != device_) continue;
+    const auto index = static_cast<size_t>(s.index);
+    names.push_back(s.region == Region::weight ? weights[index] : plan_.inputs[index].name);
+  }
+  if (names.empty() || names.size() > kMostNames) return {};
+  return fmt::format(" ({})", fmt::join(names, ", "));
+}
+
 void Lane::title(Drawing& to) const {
-  if (plan_.devices.size() < 2) return;
   const PlanArena& arena = plan_.arenas[static_cast<size_t>(device_)];
   const DeviceUse use = device_uses(plan_)[static_cast<size_t>(device_)];
-  std::string staged;
-  size_t names = 0;
-  for (const PlanStaged& s : plan_.staged) {
-    if (s.device != device_ || ++names > 4) continue;
-    const auto index = static_cast<size_t>(s.index);
-    const bool weight = s.region == Region::weight;
-    const TensorDataPtr data = weight ? plan_.weights[index] : nullptr;
-    const std::string name = weight ? (data ? data->name : fmt::format("weight {}", index)) : plan_.inputs[index].name;
-    staged += (staged.empty() ? ": " : ", ") + name;
-  }
-  to.add("<text x=\"{}\" y=\"{}\" font-size=\"14\" font-weight=\"bold\">{}</text>\n", kPlotX, y_ - 24,
-         escaped(plan_.devices[static_cast<size_t>(device_)]->traits().name));
+  const auto size = [](int64_t bytes) { return bytes_text(static_cast<double>(bytes)); };
   to.add(
-      "<text x=\"{}\" y=\"{}\" fill=\"#555\" text-anchor=\"end\">{} kernels, {} copies; arena {} (scratch {}); "
-      "weights and inputs {}{}</text>\n",
-      kPlotX + kPlotW, y_ - 24, use.kernels, use.copies, bytes_text(static_cast<double>(arena.bytes)),
-      bytes_text(static_cast<double>(arena.scratch_bytes)),
-      bytes_text(static_cast<double>(use.weight_bytes + use.input_bytes)), escaped(names <= 4 ? staged : ""));
+      "<text x=\"{}\" y=\"{}\"><tspan font-size=\"14\" font-weight=\"bold\">{}</tspan><tspan dx=\"12\" fill=\"#555\">"
+      "{} kernel{}, {}; arena {} (scratch {}), weights and inputs {}{}</tspan></text>\n",
+      kPlotX, y_ - 24, escaped(plan_.devices[static_cast<size_t>(device_)]->traits().name), use.kernels,
+      use.kernels == 1 ? "" : "s", use.copies == 1 ? "1 copy" : fmt::format("{} copies", use.copies), size(arena.bytes),
+      size(arena.scratch_bytes), size(use.weight_bytes + use.input_bytes), escaped(staged_names()));
+  const auto mark = [&](double from_right, std::string_view colour, const std::string& text) {
+    to.add("<text x=\"{}\" y=\"{}\" text-anchor=\"end\" fill=\"{}\">{}</text>\n", kPlotX + kPlotW - from_right, y_ - 24,
+           colour, text);
+  };
+  mark(180, kPeakColour, "&#8212; peak of values " + size(arena.bytes - arena.scratch_bytes));
+  mark(0, kBoundColour, "- - lower bound " + size(arena.lower_bound_bytes));
 }
 
 void Lane::axes(Drawing& to) const {
@@ -100,16 +110,13 @@ void Lane::scratch(Drawing& to, size_t index) const {
       node.op->name, bytes_text(bytes), escaped(node.label));
 }
 
-// The op that made the storage, or its own name (of a weight or an input).
-std::string Lane::name_of(const StorageLife& life) const {
-  const Storage& storage = plan_.graph.storage(life.storage);
-  if (!storage.name.empty()) return storage.name;
-  for (const ValueInfo& info : plan_.graph.values()) {
-    if (info.storage == life.storage && info.producer >= 0) {
-      return std::string(plan_.graph.nodes()[static_cast<size_t>(info.producer)].op->name);
-    }
-  }
-  return "?";
+// What a copy brings: the op that made this version, or the own name of a weight or an input.
+std::string Lane::brought(const StorageLife& life) const {
+  const PlanStep& step = plan_.steps[static_cast<size_t>(life.first)];
+  if (step.copy < 0) return {};
+  const ValueInfo& info = plan_.graph.info(plan_.copies[static_cast<size_t>(step.copy)].value);
+  if (info.producer < 0) return "copy of " + plan_.graph.storage(life.storage).name;
+  return fmt::format("copy of {}", plan_.graph.nodes()[static_cast<size_t>(info.producer)].op->name);
 }
 
 void Lane::storage(Drawing& to, const StorageLife& life) const {
@@ -120,7 +127,7 @@ void Lane::storage(Drawing& to, const StorageLife& life) const {
   const double top = y(offset + bytes), tall = y(offset) - top;
   std::string what, label, written;
   if (step.copy >= 0) {
-    what = "copy of " + name_of(life);
+    what = brought(life);
   } else {
     const Node& node = plan_.graph.nodes()[static_cast<size_t>(step.node)];
     what = fmt::format("{} {}", node.op->name, plan_.graph.info(node.output).desc.text());
@@ -157,7 +164,7 @@ void Lane::storage_words(Drawing& to, const StorageLife& life, double left, doub
     }
     until = middle;
   }
-  const std::string name = life.image ? "copy of " + name_of(life) : std::string(op_at(life.first));
+  const std::string name = life.image ? brought(life) : std::string(op_at(life.first));
   if (fits(name, left, until)) {
     to.add("<text x=\"{:.2f}\" y=\"{:.2f}\" fill=\"#fff\" font-size=\"11\">{}</text>", left + 4, top + 13,
            escaped(name));
@@ -190,19 +197,16 @@ void Lane::live_bytes(Drawing& to) const {
 }
 
 void Lane::lines(Drawing& to) const {
-  const auto line = [&](double at, const char* colour, const char* dash, const std::string& text, double text_x) {
+  const auto line = [&](int64_t at, std::string_view colour, const char* dash) {
     to.add(
         "<line x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"{3}\" stroke-width=\"1.5\" "
-        "stroke-dasharray=\"{4}\"/><text x=\"{5}\" y=\"{6:.1f}\" text-anchor=\"end\" fill=\"{3}\" stroke=\"#fff\" "
-        "stroke-width=\"3\" paint-order=\"stroke\">{7}</text>\n",
-        kPlotX, kPlotX + kPlotW, y(at), colour, dash, text_x, y(at) + (y(at) - 16 < y_ ? 14 : -4), text);
+        "stroke-dasharray=\"{4}\"/>\n",
+        kPlotX, kPlotX + kPlotW, y(static_cast<double>(at)), colour, dash);
   };
   const PlanArena& arena = plan_.arenas[static_cast<size_t>(device_)];
   if (arena.bytes == 0) return;
-  const auto values = static_cast<double>(arena.bytes - arena.scratch_bytes);
-  const auto bound = static_cast<double>(arena.lower_bound_bytes);
-  line(values, "#c2185b", "none", "peak of values " + bytes_text(values), kPlotX + kPlotW - 4);
-  line(bound, "#00796b", "6,4", "lower bound " + bytes_text(bound), kPlotX + kPlotW - 190);
+  line(arena.bytes - arena.scratch_bytes, kPeakColour, "none");
+  line(arena.lower_bound_bytes, kBoundColour, "6,4");
 }
 
 // A mark under the bar of segments for every node that was moved to this device.

@@ -43,21 +43,27 @@ std::string parameters_text(const GenerateRequest& r, const std::string& model, 
 }
 
 std::string request_json(const GenerateRequest& r, const std::string& model, const Picture& picture) {
-  const json out{{"version", std::string(version())},
-                 {"model", model},
-                 {"prompt", r.prompt},
-                 {"negative_prompt", r.negative_prompt},
-                 {"width", picture.width},
-                 {"height", picture.height},
-                 {"steps", r.steps},
-                 {"cfg_scale", r.cfg_scale},
-                 {"seed", picture.seed},
-                 {"sampling_method", r.sampling_method},
-                 {"schedule", r.schedule},
-                 {"rng", r.rng},
-                 {"eta", r.eta},
-                 {"clip_skip", r.clip_skip},
-                 {"precision", r.precision}};
+  json out{{"version", std::string(version())},
+           {"model", model},
+           {"prompt", r.prompt},
+           {"negative_prompt", r.negative_prompt},
+           {"width", picture.width},
+           {"height", picture.height},
+           {"steps", r.steps},
+           {"cfg_scale", r.cfg_scale},
+           {"seed", picture.seed},
+           {"sampling_method", r.sampling_method},
+           {"schedule", r.schedule},
+           {"rng", r.rng},
+           {"eta", r.eta},
+           {"clip_skip", r.clip_skip},
+           {"precision", r.precision}};
+  // What the bytes depend on beside the request; left out where it is the usual.
+  const EngineSettings& engine = r.engine;
+  if (!engine.fuse) out["fuse"] = false;
+  if (!engine.disabled_ops.empty()) out["disabled_ops"] = engine.disabled_ops;
+  if (!engine.devices.empty()) out["devices"] = engine.devices;
+  if (!engine.backend.empty()) out["backend"] = engine.backend;
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -80,6 +86,23 @@ bool take(const json& from, const char* key, T& field) {
   }
   field = found->template get<T>();
   return true;
+}
+
+// Fields of EngineSettings may be absent; one that is there must be of its kind.
+bool take_engine(const json& from, EngineSettings& engine) {
+  if (const auto fuse = from.find("fuse"); fuse != from.end()) {
+    if (!fuse->is_boolean()) return false;
+    engine.fuse = fuse->get<bool>();
+  }
+  if (const auto ops = from.find("disabled_ops"); ops != from.end()) {
+    if (!ops->is_array()) return false;
+    for (const json& op : *ops) {
+      if (!op.is_string()) return false;
+      engine.disabled_ops.push_back(op.get<std::string>());
+    }
+  }
+  return (!from.contains("devices") || take(from, "devices", engine.devices)) &&
+         (!from.contains("backend") || take(from, "backend", engine.backend));
 }
 
 }  // namespace
@@ -109,7 +132,8 @@ Result<StoredRequest> stored_request(const PngText& text, std::string_view where
                     take(parsed, "steps", r.steps) && take(parsed, "cfg_scale", r.cfg_scale) &&
                     take(parsed, "seed", r.seed) && take(parsed, "sampling_method", r.sampling_method) &&
                     take(parsed, "schedule", r.schedule) && take(parsed, "rng", r.rng) && take(parsed, "eta", r.eta) &&
-                    take(parsed, "clip_skip", r.clip_skip) && take(parsed, "precision", r.precision);
+                    take(parsed, "clip_skip", r.clip_skip) && take(parsed, "precision", r.precision) &&
+                    take_engine(parsed, r.engine);
   if (good) return out;
   return Error{ErrorCode::bad_file, "\"" + std::string(where) + "\" has a damaged \"chiaro\" chunk",
                "a field is missing or not of its kind", "only an unaltered picture of Chiaro can be repeated",
