@@ -5,6 +5,7 @@
 
 #include "backend/cpu/cpu_device.h"
 #include "backend/isolated/isolated_device.h"
+#include "backend/softgpu/softgpu_device.h"
 #include "ops/catalogue.h"
 
 namespace chiaro {
@@ -48,17 +49,24 @@ std::vector<std::string> disabled_on(const std::vector<std::string>& entries, co
 // A device to make: "cpu", or a test device with its options.
 struct Wanted {
   std::string name;
-  std::optional<IsolatedSpec> isolated;
+  std::optional<IsolatedSpec> isolated = {};
+  std::optional<SoftGpuDeviceOptions> softgpu = {};
 };
 
 Result<Wanted> wanted_device(const std::string& text) {
-  if (text == "cpu") return Wanted{text, std::nullopt};
+  if (text == "cpu") return Wanted{text};
   if (text.starts_with(kIsolatedPrefix)) {
     CHIARO_ASSIGN(IsolatedSpec spec, parse_isolated_spec(text));
     std::string name = spec.name;
     return Wanted{std::move(name), std::move(spec)};
   }
-  return Error{ErrorCode::usage, "there is no device \"" + text + "\"", "", "use cpu, or isolated:NAME for tests", ""};
+  if (text.starts_with(kSoftGpuPrefix)) {
+    CHIARO_ASSIGN(SoftGpuDeviceOptions softgpu, parse_softgpu_spec(text));
+    std::string name = softgpu.name;
+    return Wanted{std::move(name), std::nullopt, std::move(softgpu)};
+  }
+  return Error{ErrorCode::usage, "there is no device \"" + text + "\"", "",
+               "use cpu; isolated:NAME and softgpu:PROFILE are for tests", ""};
 }
 
 // In order of preference, the CPU among them.
@@ -68,11 +76,11 @@ Result<std::vector<Wanted>> wanted_devices(const EngineOptions& options) {
     CHIARO_ASSIGN(Wanted one, wanted_device(text));
     wanted.push_back(std::move(one));
   }
-  for (const IsolatedSpec& spec : options.isolated) wanted.push_back({spec.name, spec});
+  for (const IsolatedSpec& spec : options.isolated) wanted.push_back({spec.name, spec, std::nullopt});
   const auto named = [&](std::string_view name) {
     return std::count_if(wanted.begin(), wanted.end(), [&](const Wanted& w) { return w.name == name; });
   };
-  if (named("cpu") == 0) wanted.push_back({"cpu", std::nullopt});
+  if (named("cpu") == 0) wanted.push_back({"cpu"});
   for (const Wanted& one : wanted) {
     if (named(one.name) > 1) {
       return Error{ErrorCode::usage, "the device \"" + one.name + "\" is named twice", "", "name each once", ""};
@@ -91,6 +99,13 @@ Result<std::vector<Wanted>> wanted_devices(const EngineOptions& options) {
 std::unique_ptr<Device> make_device(Engine& engine, const EngineOptions& options, const Wanted& wanted) {
   std::vector<std::string> missing = disabled_on(options.disabled_ops, wanted.name);
   if (wanted.isolated) return make_isolated_device({*wanted.isolated, &engine.pool(), std::move(missing)});
+  if (wanted.softgpu) {
+    SoftGpuDeviceOptions softgpu = *wanted.softgpu;
+    softgpu.pool = &engine.pool();
+    softgpu.missing_ops = std::move(missing);
+    if (options.on_dispatch) softgpu.on_dispatch = options.on_dispatch;
+    return make_softgpu_device(std::move(softgpu));
+  }
   CpuDeviceOptions cpu;
   cpu.allocator = engine.allocator();
   cpu.pool = &engine.pool();

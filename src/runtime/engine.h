@@ -3,6 +3,7 @@
 // Thread rule: an Engine may be used from several threads; it must outlive what was made with it.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "core/thread_pool.h"
+#include "gpu/soft/soft_gpu.h"
 
 namespace chiaro {
 
@@ -22,8 +24,10 @@ struct EngineOptions {
   std::vector<std::string> disabled_ops = {};           // "OP" or "OP@DEVICE"
   std::shared_ptr<const KernelTable> cpu_kernels = {};  // null: the generated table (tests alter it)
   // In order of preference: "cpu", or a test device as "isolated:NAME" or "isolated:NAME,KEY=VALUE,..."
-  // (backend/isolated/spec.h). "cpu" is appended where it is not named.
+  // (backend/isolated/spec.h), or a software GPU as "softgpu:PROFILE" (backend/softgpu). "cpu" is appended where it is
+  // not named.
   std::vector<std::string> devices = {};
+  std::function<void(const GpuDispatch&, const SoftCounts&)> on_dispatch = {};  // of software GPUs, after each dispatch
   std::vector<IsolatedSpec> isolated = {};  // of test devices that are to follow those, each by its name
 };
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "gpu/profile.h"
 #include "ops/gpu_kernel.h"
 
 namespace chiaro {
@@ -194,6 +195,22 @@ class SoftGpuDevice final : public StrictDevice {
 };
 
 }  // namespace
+
+Result<SoftGpuDeviceOptions> parse_softgpu_spec(std::string_view text) {
+  SoftGpuDeviceOptions options;
+  const size_t comma = text.find(',');
+  options.name = std::string(text.substr(0, comma));
+  CHIARO_ASSIGN(const gpu::Profile profile, gpu::find_profile(text.substr(0, comma).substr(kSoftGpuPrefix.size())));
+  options.traits = profile.traits;
+  if (comma == std::string_view::npos) return options;
+  const std::string_view rest = text.substr(comma + 1);
+  if (rest != "checks=off" && rest != "checks=on") {
+    return Error{ErrorCode::usage, "\"" + std::string(rest) + "\" is no option of a software GPU", "",
+                 "use checks=on or checks=off", std::string(text)};
+  }
+  options.checks = rest == "checks=on";
+  return options;
+}
 
 std::unique_ptr<StrictDevice> make_softgpu_device(SoftGpuDeviceOptions options) {
   return std::make_unique<SoftGpuDevice>(std::move(options));

@@ -25,6 +25,11 @@ struct SoftGpuDeviceOptions {
   std::function<void(const GpuDispatch&, const SoftCounts&)> on_dispatch = {};
 };
 
+inline constexpr std::string_view kSoftGpuPrefix = "softgpu:";
+
+// softgpu:PROFILE[,checks=off]. The pool stays to be set. Errors: usage, naming the profiles or the option.
+Result<SoftGpuDeviceOptions> parse_softgpu_spec(std::string_view text);
+
 std::unique_ptr<StrictDevice> make_softgpu_device(SoftGpuDeviceOptions options);
 
 }  // namespace chiaro
