@@ -116,21 +116,39 @@ bool gpu_flat(const GpuNest& nest, size_t operands) {
   return true;
 }
 
+namespace {
+
+// Both structs have the same fields: gpu::Traits is what src/gpu knows, which lies below this room.
+template <class From, class To>
+void copy_traits(const From& from, To& to) {
+  to.simd_reduce = from.simd_reduce;
+  to.simd_matrix = from.simd_matrix;
+  to.bf16 = from.bf16;
+  to.max_threads = from.max_threads;
+  to.cores = from.cores;
+  to.threadgroup_bytes = from.threadgroup_bytes;
+  to.max_buffer_bytes = from.max_buffer_bytes;
+  to.watchdog_seconds = from.watchdog_seconds;
+  to.bandwidth_gbs = from.bandwidth_gbs;
+  to.tflops_f32 = from.tflops_f32;
+  to.tflops_f16 = from.tflops_f16;
+  to.launch_us = from.launch_us;
+}
+
+}  // namespace
+
+DeviceTraits gpu_device_traits(std::string_view name, std::string_view kind, const gpu::Traits& traits) {
+  DeviceTraits device;
+  device.name = name;
+  device.kind = kind;
+  device.addresses_host = false;
+  copy_traits(traits, device.gpu);
+  return device;
+}
+
 gpu::Traits gpu_traits(const DeviceTraits& traits) {
-  const GpuTraits& t = traits.gpu;
   gpu::Traits out;
-  out.simd_reduce = t.simd_reduce;
-  out.simd_matrix = t.simd_matrix;
-  out.bf16 = t.bf16;
-  out.max_threads = t.max_threads;
-  out.cores = t.cores;
-  out.threadgroup_bytes = t.threadgroup_bytes;
-  out.max_buffer_bytes = t.max_buffer_bytes;
-  out.watchdog_seconds = t.watchdog_seconds;
-  out.bandwidth_gbs = t.bandwidth_gbs;
-  out.tflops_f32 = t.tflops_f32;
-  out.tflops_f16 = t.tflops_f16;
-  out.launch_us = t.launch_us;
+  copy_traits(traits.gpu, out);
   return out;
 }
 

@@ -110,7 +110,8 @@ uint32_t gpu_threads_for(int64_t items, const DeviceTraits& traits, int64_t most
 // All operands walk the nest in a line.
 bool gpu_flat(const GpuNest& nest, size_t operands);
 
-// What kernels see of the device.
+// A GPU of that profile as a device; what kernels see of a device.
+DeviceTraits gpu_device_traits(std::string_view name, std::string_view kind, const gpu::Traits& traits);
 gpu::Traits gpu_traits(const DeviceTraits& traits);
 
 // Tables that the build writes -----------------------------------------------------------------------------------------
