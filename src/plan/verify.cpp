@@ -120,6 +120,7 @@ Status Replay::replay_kernel(const PlanStep& step) {
     const MemRef& ref = step.inputs[i];
     if (node.inputs[i].valid()) {
       CHIARO_TRY(check_read(node.inputs[i], ref, step.device, node.label));
+      CHIARO_TRY(order_access(ref, extent_of(graph_.info(node.inputs[i]).desc), false, node.label));
     } else if (ref.region != Region::none) {
       return plan_error(Point::operands, "an input left out has memory", ref_text(ref), node.label);
     }

@@ -29,7 +29,7 @@ Status Replay::replay_copy(const PlanStep& step) {
   const std::string label = "copy " + std::to_string(step.copy);
   CHIARO_TRY(check_copy(step, copy, label));
   const Extent extent = solid_extent(copy.end - copy.begin);
-  if (copy.from.region == Region::arena) CHIARO_TRY(order_access(copy.from, extent, false, label));
+  CHIARO_TRY(order_access(copy.from, extent, false, label));
   CHIARO_TRY(order_access(copy.to, extent, true, label));
   StorageState& storage = state(info.storage);
   storage.copied = true;
