@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/block_formats.h"
 #include "core/tensor.h"
 #include "graph/builder.h"
 
@@ -47,7 +48,7 @@ class Evaluation {
     const ValueInfo& info = graph_.info(v);
     CHIARO_ASSIGN(const auto contents, storage(info.storage, info.version));
     RefTensor out{info.desc.shape, Doubles(static_cast<size_t>(info.desc.count())), true};
-    const int64_t start = info.offset_bytes / unit_bytes(info.desc.dtype);
+    const int64_t start = info.offset_bytes / unit_bytes(info.desc.dtype) * traits(info.desc.dtype).block_elements;
     for_each_element(info.desc, [&](int64_t i, int64_t offset) {
       out.data[static_cast<size_t>(i)] = (*contents)[static_cast<size_t>(start + offset)];
     });
@@ -100,12 +101,17 @@ class Evaluation {
   Result<Contents> storage(int32_t id, int32_t version) {
     if (const auto found = contents_.find({id, version}); found != contents_.end()) return found->second;
     const TensorDataPtr& data = graph_.storage(id).data;
-    if (data == nullptr || is_block(data->desc.dtype)) {
+    if (data == nullptr) {
       return Error{ErrorCode::unsupported, "the reference cannot read \"" + graph_.storage(id).name + "\"",
-                   data == nullptr ? "it has no data" : "it is of a block type", "", ""};
+                   "it has no data", "", ""};
     }
     auto contents = std::make_shared<Doubles>(static_cast<size_t>(data->desc.count()));
-    for (size_t i = 0; i < contents->size(); ++i) {
+    if (is_block(data->desc.dtype)) {
+      std::vector<float> values(contents->size());
+      decode_blocks(data->desc.dtype, data->bytes, 0, data->desc.count(), values.data());
+      contents->assign(values.begin(), values.end());
+    }
+    for (size_t i = 0; i < contents->size() && !is_block(data->desc.dtype); ++i) {
       (*contents)[i] = load_element(data->desc.dtype, data->bytes, static_cast<int64_t>(i));
     }
     contents_[{id, version}] = contents;

@@ -21,7 +21,7 @@ struct ReferenceOptions {
 };
 
 // The graph's outputs, in its order. Errors: usage (an input missing or of a wrong size), unsupported (weights without
-// data or of a block type), and what references report.
+// data), and what references report.
 Result<std::vector<RefTensor>> evaluate_reference(const Graph& graph, std::span<const ReferenceInput> inputs,
                                                   const ReferenceOptions& options = {});
 

@@ -1,7 +1,7 @@
 // Implicit GEMM: rows of the window matrix are packed block by block from the image, whatever its strides; no im2col.
 // Bytes: x read about kh kw / stride times from the cache, w packed once, y written once.
 #include "ops/conv2d/op.h"
-#include "ops/cpu_blocks/gemm.h"
+#include "ops/cpu_blocks/block_weight.h"
 #include "ops/cpu_blocks/norm_kernel.h"
 
 namespace chiaro {
@@ -23,9 +23,9 @@ struct Conv2dCpu {
   static Result<Minted<Conv2dCpu>> plan(const TypedCall<Conv2d>& call, const DeviceTraits& traits) {
     CHIARO_TRY(check_activation(name, call.out()));
     for (int i = 0; i < 4; ++i) {
-      if (call.has(i) && !row_decodable(call.in(i).dtype)) {
-        return kernel_refusal(name, call.in(i).text(), "a plain float type or i8");
-      }
+      if (!call.has(i) || row_decodable(call.in(i).dtype)) continue;
+      if (i != 1) return kernel_refusal(name, call.in(i).text(), "a plain float type or i8");
+      if (!call.in(i).contiguous()) return kernel_refusal(name, call.in(i).text(), "a dense run of blocks");
     }
     Params params;
     params.problem = geometry(call);
@@ -49,6 +49,8 @@ struct Conv2dCpu {
     if (plan->bias) p.bias = run.inputs[2];
     if (plan->residual) p.residual = run.inputs[3];
     p.out = run.output;
+    const BlockWeight blocks{p.b.dtype, run.inputs[1], p.a.k()};
+    if (is_block(p.b.dtype)) set_block_weight(p.b, blocks);
     gemm(p, run.scratch, *run.pool, run.cancel);
     return {};
   }

@@ -44,7 +44,11 @@ Result<TensorDesc> Conv2d::infer(const Attrs& attrs, InputDescs in) {
   const TensorDesc &x = *in[0], &w = *in[1];
   CHIARO_TRY(check_attrs(attrs));
   if (!is_float(x.dtype)) return op_error(name, "x " + x.text(), "it is not a floating point tensor", "cast it");
-  if (!is_float(w.dtype) && w.dtype != DType::i8) return op_error(name, "w " + w.text(), "w is a float type or i8");
+  // Of a block type only the whole is a run of blocks: a checkpoint's converter may have laid rows out anew.
+  if (!is_float(w.dtype) && w.dtype != DType::i8 &&
+      (!is_block(w.dtype) || w.count() % traits(w.dtype).block_elements != 0)) {
+    return op_error(name, "w " + w.text(), "w is a float type, i8, or whole blocks of a block type");
+  }
   if (x.rank() != 4 || w.rank() != 4 || x.shape[3] != w.shape[1]) {
     return op_error(name, "x " + x.shape.text() + " and w " + w.shape.text(),
                     "x is [N,H,W,C] and w [O,C,kh,kw] with the same C");

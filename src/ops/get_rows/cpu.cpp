@@ -1,3 +1,4 @@
+#include "ops/cpu_blocks/block_weight.h"
 #include "ops/cpu_blocks/simd_math.h"
 #include "ops/cpu_kernel.h"
 #include "ops/get_rows/op.h"
@@ -8,7 +9,7 @@
 namespace chiaro {
 namespace {
 
-// Tables of every plain float dtype or i8, at any strides; f32, f16 and bf16 results.
+// Tables of every plain float dtype or i8, at any strides, or of block types, in whole rows; f32, f16 and bf16 results.
 struct GetRowsCpu {
   using Op = GetRows;
   using Context = CpuRun;
@@ -17,7 +18,11 @@ struct GetRowsCpu {
     TensorDesc table, ids, out;
   };
   static Result<Minted<GetRowsCpu>> plan(const TypedCall<GetRows>& call, const DeviceTraits&) {
-    if (!row_decodable(call.in(0).dtype)) return kernel_refusal(name, call.in(0).text(), "a table of a plain dtype");
+    const TensorDesc& table = call.in(0);
+    if (!row_decodable(table.dtype) && !(is_block(table.dtype) && whole_block_rows(table))) {
+      return kernel_refusal(name, table.text(),
+                            "a table of a float type, i8, or a block type with rows of whole blocks");
+    }
     if (!row_encodable(call.out().dtype)) return kernel_refusal(name, call.out().text(), "a result of f32, f16, bf16");
     return Minted<GetRowsCpu>({call.in(0), call.in(1), call.out()});
   }
@@ -52,8 +57,12 @@ struct GetRowsCpu {
     const int64_t from_unit = unit_bytes(p.table.dtype), to_unit = unit_bytes(p.out.dtype);
     for (int64_t d = 0; d < width; d += kPiece) {
       const auto n = static_cast<size_t>(std::min(kPiece, width - d));
-      const std::byte* source = run.inputs[0] + (id * p.table.strides[0] + d * p.table.strides[1]) * from_unit;
-      decode_row(p.table.dtype, source, p.table.strides[1], n, stage);
+      if (is_block(p.table.dtype)) {
+        decode_blocks(p.table.dtype, run.inputs[0], id * p.table.strides[0] + d, static_cast<int64_t>(n), stage);
+      } else {
+        const std::byte* source = run.inputs[0] + (id * p.table.strides[0] + d * p.table.strides[1]) * from_unit;
+        decode_row(p.table.dtype, source, p.table.strides[1], n, stage);
+      }
       encode_row(p.out.dtype, stage, n, run.output + (i * width + d) * to_unit, 1);
     }
   }

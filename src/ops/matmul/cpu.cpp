@@ -1,6 +1,6 @@
 // Bytes: x and b read once per cache block, y written once. b is packed to f32 panels in scratch, 32 MiB at most at
 // once.
-#include "ops/cpu_blocks/gemm.h"
+#include "ops/cpu_blocks/block_weight.h"
 #include "ops/cpu_blocks/norm_kernel.h"
 #include "ops/matmul/op.h"
 
@@ -60,9 +60,9 @@ std::vector<Level> levels_of(const TypedCall<Matmul>& call) {
 Status MatmulCpu::check_types(const TypedCall<Matmul>& call) {
   CHIARO_TRY(check_activation(name, call.out()));
   for (int i = 0; i < 4; ++i) {
-    if (call.has(i) && !row_decodable(call.in(i).dtype)) {
-      return kernel_refusal(name, call.in(i).text(), "a plain float type or i8");
-    }
+    if (!call.has(i) || row_decodable(call.in(i).dtype)) continue;
+    if (i != 1 || !call.attrs.transpose_b) return kernel_refusal(name, call.in(i).text(), "a plain float type or i8");
+    if (!whole_block_rows(call.in(i))) return kernel_refusal(name, call.in(i).text(), "rows of whole blocks");
   }
   return {};
 }
@@ -103,7 +103,7 @@ Result<Minted<MatmulCpu>> MatmulCpu::plan(const TypedCall<Matmul>& call, const D
   }
   for (Level& loop : params.loops) {
     loop.x *= unit_bytes(x.dtype);
-    loop.b *= unit_bytes(b.dtype);
+    loop.b = step_bytes(b.dtype, loop.b);
     loop.out *= unit_bytes(out.dtype);
     loop.residual *= unit_bytes(p.residual_map.dtype);
   }
@@ -130,6 +130,8 @@ Status MatmulCpu::run(const Minted<MatmulCpu>& plan, CpuRun& run) {
     GemmProblem p = plan->problem;
     p.a.data = run.inputs[0] + at.x;
     p.b.data = run.inputs[1] + at.b;
+    const BlockWeight blocks{p.b.dtype, run.inputs[1] + at.b, p.b.n_stride};
+    if (is_block(p.b.dtype)) set_block_weight(p.b, blocks);
     if (plan->bias) p.bias = run.inputs[2];
     if (plan->residual) p.residual = run.inputs[3] + at.residual;
     p.out = run.output + at.out;

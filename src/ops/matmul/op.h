@@ -1,7 +1,8 @@
 // matmul: matrix product with a shared or batched second operand, and what usually follows it:
 //   y = act(x b^T + bias) + residual   (transpose_b: b is [...,N,K], the order of Linear weights in checkpoints)
 //   y = act(x b + bias) + residual     (otherwise: b is [...,K,N])
-// Leading dimensions broadcast as in numpy. y has the dtype of x; b may be any float type or i8.
+// Leading dimensions broadcast as in numpy. y has the dtype of x; b may be any float type or i8; with transpose_b also
+// a block type whose blocks divide K.
 #pragma once
 
 #include "graph/declare.h"

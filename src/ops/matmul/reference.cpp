@@ -20,7 +20,9 @@ Dims leading(const Shape& shape) {
 Result<TensorDesc> Matmul::infer(const Attrs& attrs, InputDescs in) {
   const TensorDesc &x = *in[0], &b = *in[1];
   if (!is_float(x.dtype)) return op_error(name, "x " + x.text(), "it is not a floating point tensor", "cast it");
-  if (!is_float(b.dtype) && b.dtype != DType::i8) return op_error(name, "b " + b.text(), "b is a float type or i8");
+  if (!is_float(b.dtype) && !is_block(b.dtype) && b.dtype != DType::i8) {
+    return op_error(name, "b " + b.text(), "b is a float type, a block type or i8");
+  }
   if (x.rank() < 2 || b.rank() < 2) {
     return op_error(name, "x " + x.shape.text() + " and b " + b.shape.text(), "both have at least two dimensions");
   }
@@ -31,6 +33,13 @@ Result<TensorDesc> Matmul::infer(const Attrs& attrs, InputDescs in) {
                     "the inner dimensions differ: " + std::to_string(x.shape[-1]) + " and " + std::to_string(k),
                     attrs.transpose_b ? "give b [...,N,K], or set transpose_b=false for [...,K,N]"
                                       : "give b [...,K,N], or set transpose_b=true for [...,N,K]");
+  }
+  if (const int block = traits(b.dtype).block_elements; block > 1 && (!attrs.transpose_b || k % block != 0)) {
+    return op_error(
+        name, "b " + b.text(),
+        attrs.transpose_b ? "its rows of " + std::to_string(k) + " are not whole blocks of " + std::to_string(block)
+                          : "blocks run along K, so K is its last dimension",
+        attrs.transpose_b ? "use a type whose blocks divide the rows" : "give [...,N,K] and transpose_b=true");
   }
   CHIARO_ASSIGN(Shape shape, broadcast_shapes(leading(x.shape), leading(b.shape)));
   shape.push_back(x.shape[-2]);
