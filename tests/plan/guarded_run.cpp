@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace chiaro::testing {
 namespace {
@@ -36,20 +39,74 @@ class Guarded {
   std::byte* start_;
 };
 
-struct Memory {
-  Guarded arena;
-  std::vector<Guarded> inputs, weights;
+// A block of Memory as a launch names it.
+class Place final : public Buffer {
+ public:
+  Place(const Device& owner, std::byte* address, int64_t bytes) : owner_(owner), address_(address), bytes_(bytes) {}
+  const Device& owner() const override { return owner_; }
+  int64_t bytes() const override { return bytes_; }
+  std::byte* address() const override { return address_; }
 
-  std::byte* at(const MemRef& ref) {
-    switch (ref.region) {
-      case Region::none: return nullptr;
-      case Region::arena: return arena.data() + ref.offset;
-      case Region::input: return inputs[static_cast<size_t>(ref.index)].data() + ref.offset;
-      case Region::weight: return weights[static_cast<size_t>(ref.index)].data() + ref.offset;
-    }
-    return nullptr;
-  }
+ private:
+  const Device& owner_;
+  std::byte* address_;
+  int64_t bytes_;
 };
+
+// Inputs and weights are there once for all devices: they are only read, or the run has not stayed.
+struct Memory {
+  Memory(const Device& owner, const ExecutionPlan& plan, const std::vector<int64_t>& arena_bytes,
+         const std::vector<std::vector<float>>& values) {
+    for (const int64_t bytes : arena_bytes) arenas.emplace_back(bytes);
+    for (const auto& v : values) {
+      inputs.emplace_back(static_cast<int64_t>(v.size() * sizeof(float))).fill(v.data());
+    }
+    for (const TensorDataPtr& weight : plan.weights) {
+      weights.emplace_back(weight->desc.dense_bytes()).fill(weight->bytes);
+    }
+    const std::pair<Region, std::vector<Guarded>*> regions[] = {
+        {Region::arena, &arenas}, {Region::input, &inputs}, {Region::weight, &weights}};
+    for (const auto& [region, blocks] : regions) {
+      for (Guarded& block : *blocks) places[region].push_back(std::make_unique<Place>(owner, block.data(), 0));
+    }
+  }
+
+  BufferRef at(const MemRef& ref) {
+    if (ref.region == Region::none) return {};
+    const auto which = static_cast<size_t>(ref.region == Region::arena ? ref.device : ref.index);
+    return {places[ref.region][which].get(), ref.offset};
+  }
+
+  std::vector<Guarded> arenas, inputs, weights;
+  std::map<Region, std::vector<std::unique_ptr<Buffer>>> places;
+};
+
+void run_launches(Device& device, std::vector<Launch>& launches) {
+  auto segment = device.compile(std::exchange(launches, {})).value();
+  const bool done = device.submit(*segment, nullptr, {}).ok() && device.wait(*segment).ok();
+  if (!done) throw std::runtime_error("a kernel failed");
+}
+
+void run_steps(Device& device, const ExecutionPlan& plan, Memory& memory) {
+  std::vector<Launch> launches;
+  for (const PlanStep& step : plan.steps) {
+    if (step.copy >= 0) {
+      run_launches(device, launches);
+      const PlanCopy& copy = plan.copies[static_cast<size_t>(step.copy)];
+      std::memmove(memory.at(copy.to).address(), memory.at(copy.from).address(),
+                   static_cast<size_t>(copy.end - copy.begin));
+      continue;
+    }
+    Launch launch;
+    launch.plan = &step.kernel;
+    launch.op = plan.graph.nodes()[static_cast<size_t>(step.node)].op;
+    for (const MemRef& ref : step.inputs) launch.inputs.push_back(memory.at(ref));
+    launch.output = memory.at(step.output);
+    launch.scratch = memory.at({Region::arena, step.device, 0, step.scratch_offset});
+    launches.push_back(std::move(launch));
+  }
+  run_launches(device, launches);
+}
 
 std::vector<std::byte> gather(const TensorDesc& desc, const std::byte* from) {
   const int64_t unit = unit_bytes(desc.dtype);
@@ -62,56 +119,53 @@ std::vector<std::byte> gather(const TensorDesc& desc, const std::byte* from) {
 
 }  // namespace
 
-GuardedRun guarded_run(Device& device, const ExecutionPlan& plan, int64_t arena_bytes,
+GuardedRun guarded_run(Device& device, const ExecutionPlan& plan, const std::vector<int64_t>& arena_bytes,
                        const std::vector<std::vector<float>>& inputs) {
-  Memory memory{Guarded(arena_bytes), {}, {}};
-  for (const auto& values : inputs) {
-    memory.inputs.emplace_back(static_cast<int64_t>(values.size() * sizeof(float))).fill(values.data());
-  }
-  for (const TensorDataPtr& weight : plan.weights) {
-    memory.weights.emplace_back(weight->desc.dense_bytes()).fill(weight->bytes);
-  }
-  std::vector<Launch> launches;
-  for (const PlanStep& step : plan.steps) {
-    Launch launch;
-    launch.plan = &step.kernel;
-    for (const MemRef& ref : step.inputs) launch.inputs.push_back(memory.at(ref));
-    launch.output = memory.at(step.output);
-    launch.scratch = memory.arena.data() + step.scratch_offset;
-    launches.push_back(std::move(launch));
-  }
-  auto segment = device.compile(std::move(launches)).value();
-  const bool done = device.submit(*segment, nullptr, {}).ok() && device.wait(*segment).ok();
-  if (!done) throw std::runtime_error("a kernel failed");
+  Memory memory(device, plan, arena_bytes, inputs);
+  run_steps(device, plan, memory);
   GuardedRun run;
-  run.stayed = memory.arena.guards_whole(std::max<int64_t>(plan.arena_bytes, 0));
+  for (size_t d = 0; d < plan.arenas.size(); ++d) {
+    run.stayed = run.stayed && memory.arenas[d].guards_whole(std::max<int64_t>(plan.arenas[d].bytes, 0));
+  }
   for (size_t i = 0; i < inputs.size(); ++i) run.stayed = run.stayed && memory.inputs[i].holds(inputs[i].data());
   for (size_t i = 0; i < plan.weights.size(); ++i) {
     run.stayed = run.stayed && memory.weights[i].holds(plan.weights[i]->bytes);
   }
-  for (const PlanPort& port : plan.outputs) run.outputs.push_back(gather(port.desc, memory.at(port.memory)));
+  for (const PlanPort& port : plan.outputs) run.outputs.push_back(gather(port.desc, memory.at(port.memory).address()));
   return run;
 }
 
-bool may_run(const ExecutionPlan& plan, int64_t arena_bytes) {
+bool may_run(const ExecutionPlan& plan, const std::vector<int64_t>& arena_bytes) {
   const auto inside = [&](const MemRef& ref, int64_t bytes) {
-    int64_t size = arena_bytes;
+    int64_t size = 0;
     if (ref.region == Region::none) return false;
+    if (ref.region == Region::arena) size = arena_bytes[static_cast<size_t>(ref.device)];
     if (ref.region == Region::input) size = plan.inputs[static_cast<size_t>(ref.index)].desc.dense_bytes();
     if (ref.region == Region::weight) size = plan.weights[static_cast<size_t>(ref.index)]->desc.dense_bytes();
     return ref.offset >= -kGuardBytes && ref.offset + bytes <= size + kGuardBytes;
   };
   for (const PlanStep& step : plan.steps) {
+    if (step.copy >= 0) {
+      const PlanCopy& copy = plan.copies[static_cast<size_t>(step.copy)];
+      if (!inside(copy.from, copy.end - copy.begin) || !inside(copy.to, copy.end - copy.begin)) return false;
+      continue;
+    }
     const Node& node = plan.graph.nodes()[static_cast<size_t>(step.node)];
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const Value v = node.inputs[i];
       if (v.valid() && !inside(step.inputs[i], plan.graph.info(v).desc.span_bytes())) return false;
     }
     if (!inside(step.output, plan.graph.info(node.output).desc.span_bytes())) return false;
-    if (!inside({Region::arena, 0, step.scratch_offset}, step.kernel.scratch_bytes())) return false;
+    if (!inside({Region::arena, step.device, 0, step.scratch_offset}, step.kernel.scratch_bytes())) return false;
   }
   return std::all_of(plan.outputs.begin(), plan.outputs.end(),
                      [&](const PlanPort& port) { return inside(port.memory, port.desc.span_bytes()); });
+}
+
+std::vector<int64_t> arena_sizes(const ExecutionPlan& plan) {
+  std::vector<int64_t> sizes;
+  for (const PlanArena& arena : plan.arenas) sizes.push_back(arena.bytes);
+  return sizes;
 }
 
 }  // namespace chiaro::testing
