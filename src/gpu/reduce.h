@@ -11,44 +11,44 @@
 struct SimdReduce {};
 struct SharedReduce {};
 
-GPU_FN float group_sum(SimdReduce, float v, GROUP_PTR(float) red, uint thread, uint threads) {
-  const uint lane = thread % 32u;
+GPU_FN float group_sum(SimdReduce, float v, GROUP_PTR(float) red, uint tid, uint threads) {
+  const uint lane = tid % 32u;
   v = simd_sum(v);
   threadgroup_barrier(mem_flags::mem_threadgroup);  // the last call's result is read out
-  if (lane == 0u) red[thread / 32u] = v;
+  if (lane == 0u) red[tid / 32u] = v;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   v = lane < threads / 32u ? float(red[lane]) : 0.0f;
   return simd_sum(v);
 }
-GPU_FN float group_sum(SharedReduce, float v, GROUP_PTR(float) red, uint thread, uint threads) {
+GPU_FN float group_sum(SharedReduce, float v, GROUP_PTR(float) red, uint tid, uint threads) {
   threadgroup_barrier(mem_flags::mem_threadgroup);  // the last call's result is read out
-  red[thread] = v;
+  red[tid] = v;
   for (uint n = threads; n > 1u;) {  // any number of threads: the upper part is added to the lower one
     const uint half_n = (n + 1u) / 2u;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (thread < n - half_n) red[thread] += red[thread + half_n];
+    if (tid < n - half_n) red[tid] += red[tid + half_n];
     n = half_n;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   return red[0];
 }
 
-GPU_FN float group_max(SimdReduce, float v, GROUP_PTR(float) red, uint thread, uint threads) {
-  const uint lane = thread % 32u;
+GPU_FN float group_max(SimdReduce, float v, GROUP_PTR(float) red, uint tid, uint threads) {
+  const uint lane = tid % 32u;
   v = simd_max(v);
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  if (lane == 0u) red[thread / 32u] = v;
+  if (lane == 0u) red[tid / 32u] = v;
   threadgroup_barrier(mem_flags::mem_threadgroup);
   v = float(red[lane < threads / 32u ? lane : 0u]);
   return simd_max(v);
 }
-GPU_FN float group_max(SharedReduce, float v, GROUP_PTR(float) red, uint thread, uint threads) {
+GPU_FN float group_max(SharedReduce, float v, GROUP_PTR(float) red, uint tid, uint threads) {
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  red[thread] = v;
+  red[tid] = v;
   for (uint n = threads; n > 1u;) {
     const uint half_n = (n + 1u) / 2u;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (thread < n - half_n) red[thread] = max(float(red[thread]), float(red[thread + half_n]));
+    if (tid < n - half_n) red[tid] = max(float(red[tid]), float(red[tid + half_n]));
     n = half_n;
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -1,10 +1,13 @@
 """What the tools read out of a kernel.gpu: its function constants with their values, and its kernels."""
+import functools
 import itertools
+import pathlib
 import re
 
 CONSTANT = re.compile(r"^GPU_CONSTANT\((\w+), (\w+), (\d+)\);[ \t]*(?://[ \t]*values:[ \t]*(.*))?$", re.MULTILINE)
 KERNEL = re.compile(r"^GPU_KERNEL\((\w+),", re.MULTILINE)
-TYPES = {"GPU_F32": 0, "GPU_F16": 1, "GPU_BF16": 2, "GPU_E4M3": 3, "GPU_E5M2": 4, "GPU_I8": 5, "GPU_I32": 6}
+DEFINE = re.compile(r"^#define (GPU_\w+) (\d+)u\b", re.MULTILINE)
+HEADERS = pathlib.Path(__file__).resolve().parents[2] / "src" / "gpu"
 
 
 class Wrong(Exception):
@@ -26,21 +29,32 @@ def constants(text, path):
     return found
 
 
-def number(value):
-    """A value as an integer: GPU_F16 -> 1, true -> 1."""
-    if value in TYPES:
-        return TYPES[value]
-    return {"true": 1, "false": 0}[value] if value in ("true", "false") else int(value.rstrip("u"))
+@functools.cache
+def names():
+    """The dialect's named numbers: GPU_F16 -> 1."""
+    found = {"true": 1, "false": 0}
+    for header in sorted(HEADERS.glob("*.h")):
+        found |= {name: int(value) for name, value in DEFINE.findall(header.read_text(encoding="utf-8"))}
+    return found
+
+
+def number(value, path):
+    """A value as an integer."""
+    if value in names():
+        return names()[value]
+    if re.fullmatch(r"-?\d+u?", value):
+        return int(value.rstrip("u"))
+    raise Wrong(f"{path}: {value} is no value that the dialect knows")
 
 
 def variants(text, path):
     """All combinations of values as tuples of integers. A value that is another constant's name follows that one."""
     found = constants(text, path)
-    names = [c[1] for c in found]
+    own = [c[1] for c in found]
     combinations = []
     for chosen in itertools.product(*(c[3] for c in found)):
-        row = [chosen[names.index(v)] if v in names else v for v in chosen]
-        combinations.append(tuple(number(v) for v in row))
+        row = [chosen[own.index(v)] if v in own else v for v in chosen]
+        combinations.append(tuple(number(v, path) for v in row))
     return sorted(set(combinations))
 
 

@@ -1,0 +1,6 @@
+// refused: address space
+kernel void k(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], constant uint& n [[buffer(2)]],
+              uint i [[thread_index_in_threadgroup]]) {
+  threadgroup float* t = (threadgroup float*)y;
+  t[i] = 1.0f;
+}

@@ -1,0 +1,5 @@
+// refused: member reference|not a structure
+kernel void k(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], constant uint& n [[buffer(2)]],
+              uint i [[thread_index_in_threadgroup]]) {
+  y[i] = x[i].x;
+}

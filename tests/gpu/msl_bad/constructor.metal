@@ -1,0 +1,10 @@
+// refused: constructor
+struct S {
+  float v;
+  S(float w) : v(w) {}
+};
+kernel void k(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], constant uint& n [[buffer(2)]],
+              uint i [[thread_index_in_threadgroup]]) {
+  const S s(x[i]);
+  y[i] = s.v;
+}

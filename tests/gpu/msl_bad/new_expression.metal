@@ -1,0 +1,6 @@
+// refused: new|heap|allocation
+kernel void k(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], constant uint& n [[buffer(2)]],
+              uint i [[thread_index_in_threadgroup]]) {
+  thread float* p = new float[2];
+  y[i] = p[0];
+}

@@ -1,0 +1,8 @@
+// refused: ambiguous
+static inline float fract(float v) {
+  return v - floor(v);
+}
+kernel void k(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], constant uint& n [[buffer(2)]],
+              uint i [[thread_index_in_threadgroup]]) {
+  y[i] = fract(x[i]);
+}

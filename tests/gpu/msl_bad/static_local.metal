@@ -1,0 +1,7 @@
+// refused: static
+kernel void k(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], constant uint& n [[buffer(2)]],
+              uint i [[thread_index_in_threadgroup]]) {
+  static uint count = 0u;
+  count += 1u;
+  y[i] = float(count);
+}

@@ -1,0 +1,6 @@
+// refused: thread_local|thread-local
+kernel void k(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], constant uint& n [[buffer(2)]],
+              uint i [[thread_index_in_threadgroup]]) {
+  thread_local float v = 1.0f;
+  y[i] = v;
+}

@@ -1,0 +1,6 @@
+// refused: no member
+kernel void k(device float* y [[buffer(0)]], device const float* x [[buffer(1)]], constant uint& n [[buffer(2)]],
+              uint i [[thread_index_in_threadgroup]]) {
+  threadgroup_barrier(mem_flags::mem_all);
+  y[i] = x[i];
+}
