@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <iostream>
 
 #include "ops/all.h"
@@ -142,11 +142,11 @@ TEST(Verify, TenThousandNodes) {
       std::cout << "  " << graph.nodes().size() << " nodes, " << (*plan)->steps.size() << " steps, "
                 << (*plan)->copies.size() << " copies, " << (*plan)->segments.size() << " segments:";
       for (const PassReport& pass : (*plan)->passes) std::cout << " " << pass.pass << " " << pass.seconds * 1e3 << ";";
-      double best = 1;
+      double best = 1;  // seconds of this process: what else the machine does is not counted
       for (int i = 0; i < 5; ++i) {
-        const auto start = std::chrono::steady_clock::now();
+        const std::clock_t start = std::clock();
         EXPECT_TRUE(verify(**plan).ok());
-        best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        best = std::min(best, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
       }
       std::cout << " ms; best of five verifications " << best * 1e3 << " ms\n";
       EXPECT_EQ((*plan)->passes.back().pass, "verify");
