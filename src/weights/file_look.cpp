@@ -43,7 +43,7 @@ FileLook look_at(std::span<const std::byte> bytes) {
     return {FileKind::safetensors, "a safetensors file", "pass it where a safetensors file is expected"};
   }
   if (head.starts_with("GGUF")) {
-    return {FileKind::gguf, "a GGUF file", "use the safetensors file or the diffusers folder of this model"};
+    return {FileKind::gguf, "a GGUF file", "pass it as the model, or as the part of a model that it holds"};
   }
   if (head.starts_with("PK\x03\x04")) {
     return {FileKind::zip, "a zip archive (a PyTorch checkpoint such as .ckpt, .pt or .bin is one)",

@@ -8,6 +8,7 @@
 #include "core/utf8_path.h"
 #include "weights/component_files.h"
 #include "weights/file_look.h"
+#include "weights/gguf.h"
 #include "weights/printable.h"
 #include "weights/safetensors.h"
 
@@ -42,7 +43,8 @@ Error not_a_model_folder(const fs::path& folder) {
   std::vector<std::string> checkpoints;
   std::error_code ec;
   for (fs::directory_iterator it(folder, ec), end; !ec && it != end && checkpoints.size() < 100; it.increment(ec)) {
-    if (it->path().extension() == ".safetensors") checkpoints.push_back(path_to_utf8(it->path().filename()));
+    const fs::path extension = it->path().extension();
+    if (extension == ".safetensors" || extension == ".gguf") checkpoints.push_back(path_to_utf8(it->path().filename()));
   }
   std::sort(checkpoints.begin(), checkpoints.end());
   if (checkpoints.empty()) return not_a_model(folder, expected, "pass a diffusers folder or a .safetensors file");
@@ -145,6 +147,14 @@ Status check_no_lora(const fs::path& path, const ModelComponent& component) {
   return not_a_model(path, "it holds only the tensors of a LoRA", "pass the model it was made for, and this as LoRA");
 }
 
+Status open_gguf_file(const fs::path& path, ModelComponent& component) {
+  CHIARO_ASSIGN(const GgufFile file, GgufFile::open(path));
+  component.files.push_back(path);
+  component.gguf = file.metadata();
+  CHIARO_TRY(component.weights.add(file));
+  return check_no_lora(path, component);
+}
+
 // The tensors of one file of weights, or of the shards of an index.
 Status open_weight_file(const fs::path& path, ModelComponent& component) {
   component.folder = path.parent_path();
@@ -160,6 +170,7 @@ Status open_weight_file(const fs::path& path, ModelComponent& component) {
     if (look.kind == FileKind::json && path.filename() == "model_index.json") {
       return not_a_model(path, "it is the index of a model folder", "pass the folder: " + shown(path.parent_path()));
     }
+    if (look.kind == FileKind::gguf) return open_gguf_file(path, component);
     if (look.kind != FileKind::safetensors) return not_a_model(path, "it looks like " + look.looks_like, look.mend);
   }
   CHIARO_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));

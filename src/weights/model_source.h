@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "chiaro/error.h"
+#include "weights/gguf_values.h"
 #include "weights/json_config.h"
 #include "weights/weight_map.h"
 
@@ -18,7 +19,7 @@ namespace chiaro {
 
 enum class ModelKind {
   diffusers_folder,  // model_index.json and a folder for each component
-  single_file,       // one .safetensors file that holds all components (a checkpoint)
+  single_file,       // one .safetensors or .gguf file that holds all components (a checkpoint)
   parts,             // no model as a whole: every component in a file of its own (ModelFiles)
 };
 
@@ -32,6 +33,7 @@ struct ModelComponent {
   std::filesystem::path folder;
   std::optional<JsonConfig> config;          // config.json, where there is one
   std::vector<std::filesystem::path> files;  // the weights, in the order of their names
+  GgufMetadata gguf;                         // of a GGUF file: what it is, its tokenizer
   WeightMap weights;
 };
 

@@ -109,16 +109,24 @@ Status WeightMap::insert(std::vector<std::shared_ptr<Entry>> added) {
   return {};
 }
 
-Status WeightMap::add(const SafetensorsFile& file) {
-  const std::string from = path_to_utf8(file.path());
+Status WeightMap::add(std::span<const TensorDataPtr> tensors, std::span<const SkippedTensor> skipped,
+                      const std::string& from) {
   std::vector<std::shared_ptr<Entry>> added;
-  for (const TensorDataPtr& tensor : file.tensors()) {
+  for (const TensorDataPtr& tensor : tensors) {
     added.push_back(std::make_shared<Entry>(Entry{tensor->name, tensor, "", from}));
   }
-  for (const SkippedTensor& s : file.skipped()) {
+  for (const SkippedTensor& s : skipped) {
     added.push_back(std::make_shared<Entry>(Entry{s.name, nullptr, s.reason, from}));
   }
   return insert(std::move(added));
+}
+
+Status WeightMap::add(const SafetensorsFile& file) {
+  return add(file.tensors(), file.skipped(), path_to_utf8(file.path()));
+}
+
+Status WeightMap::add(const GgufFile& file) {
+  return add(file.tensors(), file.skipped(), path_to_utf8(file.path()));
 }
 
 Status WeightMap::add(TensorDataPtr tensor, std::string_view from) {

@@ -11,6 +11,7 @@
 
 #include "chiaro/error.h"
 #include "core/tensor.h"
+#include "weights/gguf.h"
 #include "weights/safetensors.h"
 
 namespace chiaro {
@@ -40,6 +41,7 @@ class WeightMap {
   // Errors: bad_file where a name is there already (two shards that both hold it), naming both files; then nothing of
   // `file` was added.
   Status add(const SafetensorsFile& file);
+  Status add(const GgufFile& file);
   // `from` names the origin in messages.
   Status add(TensorDataPtr tensor, std::string_view from);
 
@@ -78,6 +80,7 @@ class WeightMap {
   explicit WeightMap(std::shared_ptr<Ledger> ledger) : ledger_(std::move(ledger)) {}
   Entry* entry(std::string_view name) const;
   Status insert(std::vector<std::shared_ptr<Entry>> added);
+  Status add(std::span<const TensorDataPtr> tensors, std::span<const SkippedTensor> skipped, const std::string& from);
   Entry* usable(std::string_view name) const;
   Error missing_error(std::string_view name) const;
   std::string full_name(std::string_view name) const { return prefix_ + std::string(name); }
