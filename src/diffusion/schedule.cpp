@@ -9,6 +9,16 @@ namespace {
 
 // Schedules in use end at 14.6 (Stable Diffusion) to 157 (DDPM); far above, the latents leave the range of f16 and f32.
 constexpr double kMostSigma = 1e6;
+constexpr double kLeastAlphaBar = 0x1p-24;  // where it is rescaled to 0: else sigma would be infinite
+
+// sqrt(alpha_bar) shifted so that the last is 0, then stretched so that the first is as it was. Needs two or more.
+void rescale_to_zero_snr(std::vector<double>& alpha_bar) {
+  const double first = std::sqrt(alpha_bar.front()), last = std::sqrt(alpha_bar.back());
+  for (double& value : alpha_bar) {
+    const double root = first > last ? (std::sqrt(value) - last) * first / (first - last) : 0.0;
+    value = root * root;
+  }
+}
 
 }  // namespace
 
@@ -27,6 +37,7 @@ Result<NoiseSchedule> NoiseSchedule::make(const NoiseConfig& config) {
   }
   NoiseSchedule s;
   s.config_ = config;
+  if (config.zero_terminal_snr && config.train_steps < 2) return refused();
   const double first = config.scaled_linear ? std::sqrt(config.beta_start) : config.beta_start;
   const double last = config.scaled_linear ? std::sqrt(config.beta_end) : config.beta_end;
   double product = 1;
@@ -35,7 +46,11 @@ Result<NoiseSchedule> NoiseSchedule::make(const NoiseConfig& config) {
     const double value = first + (last - first) * share;
     product *= 1.0 - (config.scaled_linear ? value * value : value);
     s.alpha_bar_.push_back(product);
-    s.sigma_.push_back(std::sqrt((1.0 - product) / product));
+  }
+  if (config.zero_terminal_snr) rescale_to_zero_snr(s.alpha_bar_);
+  for (const double alpha_bar : s.alpha_bar_) {
+    const double kept = config.zero_terminal_snr ? std::max(alpha_bar, kLeastAlphaBar) : alpha_bar;
+    s.sigma_.push_back(std::sqrt((1.0 - kept) / kept));
     if (!(s.sigma_.back() <= kMostSigma)) return refused();
   }
   return s;
@@ -73,7 +88,7 @@ Result<std::vector<int>> NoiseSchedule::timesteps(int steps) const {
     switch (config_.spacing) {
       case Spacing::leading: t = static_cast<double>(i) * (train / steps) + config_.steps_offset; break;
       case Spacing::linspace: t = steps > 1 ? static_cast<double>(i) * (train - 1) / (steps - 1) : 0.0; break;
-      case Spacing::trailing: t = static_cast<double>(train) * (i + 1) / steps - 1; break;
+      case Spacing::trailing: t = std::nearbyint(static_cast<double>(train) * (i + 1) / steps) - 1; break;
     }
     out.push_back(std::clamp(static_cast<int>(std::nearbyint(t)), 0, train - 1));
   }
@@ -85,6 +100,12 @@ Result<std::vector<double>> NoiseSchedule::sigmas(ScheduleKind kind, int steps) 
   constexpr double kRho = 7.0;
   const double most = sigma_.back(), least = sigma_.front();
   std::vector<double> out;
+  if (kind == ScheduleKind::discrete && config_.spacing == Spacing::trailing) {
+    CHIARO_ASSIGN(const auto visited, timesteps(steps));
+    for (const int t : visited) out.push_back(sigma_[static_cast<size_t>(t)]);
+    out.push_back(0.0);
+    return out;
+  }
   for (int i = 0; i < steps; ++i) {
     const double share = steps > 1 ? static_cast<double>(i) / (steps - 1) : 0.0;
     if (kind == ScheduleKind::discrete) {
@@ -100,6 +121,7 @@ Result<std::vector<double>> NoiseSchedule::sigmas(ScheduleKind kind, int steps) 
 
 double NoiseSchedule::step_time(ScheduleKind kind, int steps, size_t i, double sigma) const {
   if (kind == ScheduleKind::karras) return timestep(sigma);
+  if (config_.spacing == Spacing::trailing) return timestep(sigma);
   const double share = steps > 1 ? static_cast<double>(i) / (steps - 1) : 0.0;
   return (config_.train_steps - 1) * (1.0 - share);
 }

@@ -21,9 +21,14 @@ struct NoiseConfig {
   double beta_start = 0.00085, beta_end = 0.012;
   bool scaled_linear = true;  // betas linear in their square roots; false: linear
   Prediction prediction = Prediction::epsilon;
-  Spacing spacing = Spacing::leading;  // of DDIM; the sigma samplers use linspace, as k-diffusion does
+  // Of DDIM. The sigma samplers use trailing where it is asked for (SD-Turbo needs it) and else linspace, as
+  // k-diffusion does.
+  Spacing spacing = Spacing::leading;
   int steps_offset = 1;
   bool final_alpha_one = false;  // DDIM's "set_alpha_to_one"
+  // The betas rescaled so that the last training step is noise alone ("rescale_betas_zero_snr"): Lin et al., algorithm
+  // 1. Its alpha_bar is 0, and its sigma that of an alpha_bar of 2^-24, as diffusers has it.
+  bool zero_terminal_snr = false;
 };
 
 // Thread rule: immutable after make.

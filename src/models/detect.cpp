@@ -1,84 +1,211 @@
-// Which family a single file belongs to. It carries no config, so names and shapes decide.
-#include <fmt/format.h>
+// Names and shapes that tell files apart, and what files hold beside the networks that make pictures.
+#include "models/detect.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
 
 #include "models/manifest.h"
-#include "models/rename.h"
-#include "weights/printable.h"
 
 namespace chiaro::models {
 namespace {
 
-constexpr std::string_view kUnetIn = "model.diffusion_model.input_blocks.0.0.weight";
-constexpr std::string_view kUnetContext =
-    "model.diffusion_model.input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight";
+constexpr int64_t kClipLWidth = 768;
+constexpr int64_t kOpenClipHWidth = 1024;
+constexpr std::string_view kSgmEncoder = "conditioner.embedders.0.model.";
 
-bool has_prefix(const WeightMap& file, std::string_view prefix) {
-  return file.with_prefix(prefix).size() > 0;
-}
-
-Error not_yet(std::string_view family) {
-  return {ErrorCode::unsupported, fmt::format("a single file of {}", family),
-          "only single files of Stable Diffusion 1.x are read so far", "use a Stable Diffusion 1.x model", ""};
-}
-
-// Errors for all that is not SD 1.x.
-Status check_family(const WeightMap& file) {
-  const auto any = [&](std::initializer_list<std::string_view> prefixes) {
-    for (const auto prefix : prefixes) {
-      if (has_prefix(file, prefix)) return true;
-    }
-    return false;
-  };
-  if (any({"conditioner.embedders."}) || file.has("model.diffusion_model.label_emb.0.0.weight")) return not_yet("SDXL");
-  if (any({"model.diffusion_model.joint_blocks.", "joint_blocks."})) return not_yet("Stable Diffusion 3");
-  if (any({"model.diffusion_model.double_blocks.", "double_blocks."})) return not_yet("Flux");
-  if (any({"cond_stage_model.model."})) return not_yet("Stable Diffusion 2.x");
-  const bool unet = file.has(kUnetIn) && file.has(kUnetContext);
-  const bool vae = any({"first_stage_model."});
-  const bool clip = any({"cond_stage_model.transformer."});
-  if (unet && vae && clip) return {};
-  if (unet || vae || clip) {
-    return Error{ErrorCode::unsupported, "a single file with a part of a model",
-                 fmt::format("it has {} denoiser, {} autoencoder, {} text encoder", unet ? "a" : "no",
-                             vae ? "an" : "no", clip ? "a" : "no"),
-                 "use a file with all three, or a diffusers folder", ""};
+// What stands before `end` in the names that end so, at a border of names; the shortest first.
+std::vector<std::string> prefixes_of(const WeightMap& file, std::string_view end) {
+  std::vector<std::string> prefixes;
+  for (const std::string& name : file.names()) {
+    if (!name.ends_with(end)) continue;
+    std::string front = name.substr(0, name.size() - end.size());
+    if (front.empty() || front.back() == '.') prefixes.push_back(std::move(front));
   }
-  return Error{ErrorCode::bad_file, "a file of tensors that is no known model",
-               fmt::format("its {} tensors begin with {}", file.size(), printable_list(file.names(), 3)),
-               "use a Stable Diffusion 1.x checkpoint or a diffusers folder", ""};
+  std::stable_sort(prefixes.begin(), prefixes.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+  return prefixes;
+}
+
+bool has_all(const WeightMap& file, const std::string& prefix, std::initializer_list<std::string_view> names) {
+  return std::all_of(names.begin(), names.end(),
+                     [&](std::string_view name) { return file.has(prefix + std::string(name)); });
+}
+
+// Side `axis` of a tensor; 0 where there is no such tensor or side.
+int64_t side(const WeightMap& file, const std::string& name, int axis) {
+  const TensorDataPtr tensor = file.find(name);
+  return tensor == nullptr || tensor->desc.shape.rank() <= axis ? 0 : tensor->desc.shape[axis];
+}
+
+// The names by which a UNet of SD 1.x or 2.x is known in one naming.
+struct UnetNames {
+  std::string_view context;  // [channels, width of the texts]
+  std::string_view in, out, embedded_labels;
+};
+constexpr std::array<UnetNames, 2> kUnetNames{{
+    {"input_blocks.1.1.transformer_blocks.0.attn2.to_k.weight", "input_blocks.0.0.weight", "out.2.weight",
+     "label_emb.0.0.weight"},
+    {"down_blocks.0.attentions.0.transformer_blocks.0.attn2.to_k.weight", "conv_in.weight", "conv_out.weight",
+     "add_embedding.linear_1.weight"},
+}};
+
+std::optional<FoundNetwork<UnetConfig>> find_unet(const WeightMap& file) {
+  for (const UnetNames& names : kUnetNames) {
+    for (const std::string& prefix : prefixes_of(file, names.context)) {
+      // A ControlNet has the first half of a UNet, and no end.
+      if (!has_all(file, prefix, {names.in, names.out}) || has_all(file, prefix, {names.embedded_labels})) continue;
+      const int64_t width = side(file, prefix + std::string(names.context), 1);
+      UnetConfig config = width == kOpenClipHWidth ? sd2_unet_config() : sd1_unet_config();
+      for (UnetLevel& level : config.levels) level.context = width;
+      config.in_channels = side(file, prefix + std::string(names.in), 1);  // 9 in inpainting models
+      return FoundNetwork<UnetConfig>{prefix, std::move(config)};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<FoundNetwork<VaeConfig>> find_vae(const WeightMap& file) {
+  for (const std::string& prefix : prefixes_of(file, "decoder.conv_in.weight")) {
+    if (!has_all(file, prefix, {"decoder.mid.block_1.conv1.weight"}) &&
+        !has_all(file, prefix, {"decoder.mid_block.resnets.0.conv1.weight"})) {
+      continue;
+    }
+    VaeConfig config = sd1_vae_config();
+    config.latent_channels = side(file, prefix + "decoder.conv_in.weight", 1);
+    if (config.latent_channels < 1) continue;
+    config.quant_conv = file.has(prefix + "quant_conv.weight");
+    config.post_quant_conv = file.has(prefix + "post_quant_conv.weight");
+    return FoundNetwork<VaeConfig>{prefix, config};
+  }
+  return std::nullopt;
+}
+
+// How many of `front`0.`end`, `front`1.`end`, ... are there in a row.
+int64_t count_layers(const WeightMap& file, const std::string& front, std::string_view end) {
+  int64_t layers = 0;
+  while (layers < 256 && file.has(front + std::to_string(layers) + std::string(end))) ++layers;
+  return layers;
+}
+
+std::optional<FoundNetwork<ClipTextConfig>> clip_of(std::string prefix, int64_t width, int64_t layers) {
+  if (width == kClipLWidth) return FoundNetwork<ClipTextConfig>{std::move(prefix), clip_l_config()};
+  if (width != kOpenClipHWidth) return std::nullopt;
+  ClipTextConfig config = open_clip_h_config();
+  config.layers = std::clamp<int64_t>(layers, 1, config.layers);
+  return FoundNetwork<ClipTextConfig>{std::move(prefix), config};
+}
+
+std::optional<FoundNetwork<ClipTextConfig>> find_clip(const WeightMap& file) {
+  constexpr std::string_view kFused = "transformer.resblocks.0.attn.in_proj_weight";
+  for (const std::string& prefix : prefixes_of(file, kFused)) {  // its pictures' half has no token embedding
+    if (!has_all(file, prefix, {"token_embedding.weight", "ln_final.weight"})) continue;
+    const int64_t layers = count_layers(file, prefix + "transformer.resblocks.", ".ln_1.weight");
+    if (auto found = clip_of(prefix, side(file, prefix + "token_embedding.weight", 1), layers)) return found;
+  }
+  for (std::string prefix : prefixes_of(file, "embeddings.token_embedding.weight")) {
+    const int64_t width = side(file, prefix + "embeddings.token_embedding.weight", 1);
+    const int64_t layers = count_layers(file, prefix + "encoder.layers.", ".layer_norm1.weight");
+    constexpr std::string_view kRoot = "text_model.";
+    if (prefix.ends_with(kRoot)) prefix.resize(prefix.size() - kRoot.size());
+    if (auto found = clip_of(std::move(prefix), width, layers)) return found;
+  }
+  return std::nullopt;
+}
+
+struct Unread {
+  std::string_view piece;  // of a tensor's name, at a border of names
+  std::string_view name;
+};
+// In this order: the first that is there names the file.
+constexpr std::array<Unread, 23> kUnread{{
+    {"lora_down.weight", "a LoRA"},
+    {"controlnet_cond_embedding.conv_in.weight", "a ControlNet"},
+    {"control_model.input_blocks.0.0.weight", "a ControlNet"},
+    {"label_emb.0.0.weight", "SDXL"},
+    {"add_embedding.linear_1.weight", "SDXL"},
+    {"conditioner.embedders.1.model.ln_final.weight", "SDXL"},
+    {"joint_blocks.0.context_block.attn.qkv.weight", "Stable Diffusion 3"},
+    {"double_blocks.0.img_attn.qkv.weight", "Flux"},
+    {"single_transformer_blocks.0.attn.to_q.weight", "Flux"},
+    {"txt_norm.weight", "Qwen-Image"},
+    {"transformer_blocks.0.attn.add_q_proj.weight", "Stable Diffusion 3"},
+    {"noise_refiner.0.attention.qkv.weight", "Z-Image"},
+    {"blocks.0.cross_attn.k.weight", "Wan"},
+    {"down_blocks.0.motion_modules.0.temporal_transformer.proj_in.weight", "AnimateDiff"},
+    {"block.0.layer.0.SelfAttention.q.weight", "a T5 text encoder"},
+    {"enc.blk.0.attn_q.weight", "a T5 text encoder"},
+    {"layers.0.self_attn.q_proj.weight", "a language model"},
+    {"blk.0.attn_q.weight", "a language model"},
+    {"vision_model.embeddings.class_embedding", "the picture half of a CLIP"},
+    {"decoder.layers.0.weight", "a TAESD"},
+    {"taesd_decoder.1.weight", "a TAESD"},
+    {"decoder.1.weight", "a TAESD"},
+    {"emb_params", "a textual inversion"},
+}};
+
+bool begins_with_one(std::string_view name, std::initializer_list<std::string_view> fronts) {
+  return std::any_of(fronts.begin(), fronts.end(), [&](std::string_view front) { return name.starts_with(front); });
+}
+
+bool ends_with_one(std::string_view name, std::initializer_list<std::string_view> ends) {
+  return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return name.ends_with(end); });
 }
 
 }  // namespace
 
-Result<SingleFile> detect_single_file(const WeightMap& file) {
-  CHIARO_TRY(check_family(file));
-  SingleFile found{SingleFileFamily::sd1, sd1_unet_config(), sd1_vae_config(), clip_l_config()};
-  const Shape in = file.find(kUnetIn)->desc.shape, context = file.find(kUnetContext)->desc.shape;
-  if (context.rank() < 2 || context[1] != found.clip.width) {
-    return not_yet(fmt::format("a UNet that reads texts of shape {}", context.text()));
+std::string_view family_name(Family family) {
+  switch (family) {
+    case Family::sd1: return "Stable Diffusion 1.x";
+    case Family::sd2: return "Stable Diffusion 2.x";
+    case Family::sd_turbo: return "SD-Turbo";
   }
-  if (in.rank() != 4) {
-    return Error{ErrorCode::shape, fmt::format("tensor {} has the wrong shape", kUnetIn), in.text(),
-                 "use another copy of the model", ""};
+  return "";
+}
+
+FoundNetworks find_networks(const WeightMap& file) {
+  return {find_unet(file), find_vae(file), find_clip(file)};
+}
+
+std::optional<Family> family_of(const UnetConfig& unet) {
+  if (unet.levels.empty()) return std::nullopt;
+  if (unet.top().context == kClipLWidth) return Family::sd1;
+  if (unet.top().context == kOpenClipHWidth) return Family::sd2;
+  return std::nullopt;
+}
+
+std::string unread_family(const WeightMap& file) {
+  for (const Unread& unread : kUnread) {
+    if (!prefixes_of(file, unread.piece).empty()) return std::string(unread.name);
   }
-  found.unet.in_channels = in[1];  // 9 in inpainting models, 8 in those that edit by instruction
-  return found;
+  return {};
+}
+
+bool has_turbo_names(const FoundNetworks& found) {
+  return found.clip && found.clip->prefix == kSgmEncoder && found.clip->config.width == kOpenClipHWidth;
 }
 
 bool is_leftover(std::string_view name) {
-  if (name.ends_with(".position_ids")) return true;
-  for (const std::string_view front :
-       {"model_ema.", "first_stage_model.loss.", "alphas_cumprod", "betas", "sqrt_", "log_one_minus_alphas_cumprod",
-        "posterior_", "lvlb_weights", "logvar", "scale_factor", "cond_stage_model.logit_scale",
-        "cond_stage_model.transformer.text_projection", "model.logvar"}) {
-    if (name.starts_with(front)) return true;
+  // Constants that older versions saved; scales of activations for 8-bit arithmetic, which is not done here; notes of
+  // other programs about 8-bit weights.
+  if (ends_with_one(name,
+                    {".position_ids", ".attn_mask", ".scale_input", ".input_scale", ".comfy_quant", ".scaled_fp8"}) ||
+      name == "scaled_fp8") {
+    return true;
   }
-  return false;
+  // The encoder's half for comparing texts and pictures.
+  if (ends_with_one(name, {"logit_scale", "text_projection", "text_projection.weight"}) ||
+      name.find(".model.visual.") != std::string_view::npos) {
+    return true;
+  }
+  return begins_with_one(name, {"model_ema.", "first_stage_model.loss.", "alphas_cumprod", "betas", "sqrt_",
+                                "log_one_minus_alphas_cumprod", "posterior_", "lvlb_weights", "logvar", "scale_factor",
+                                "model.logvar", "denoiser.sigmas"});
 }
 
 int64_t ignore_leftovers(const WeightMap& file) {
   int64_t count = 0;
   for (const std::string& name : file.names()) count += is_leftover(name) && file.ignore(name) ? 1 : 0;
+  for (const SkippedTensor& s : file.skipped()) count += is_leftover(s.name) && file.ignore(s.name) ? 1 : 0;
   return count;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,21 @@ inline std::optional<std::string> exchange_front(
     std::string_view name, std::initializer_list<std::pair<std::string_view, std::string_view>> fronts) {
   for (const auto& [from, to] : fronts) {
     if (name.starts_with(from)) return std::string(to) + std::string(name.substr(from.size()));
+  }
+  return std::nullopt;
+}
+
+// A table of fronts that is read both ways: from a checkpoint's names to canonical ones, and back.
+using Fronts = std::span<const std::pair<std::string_view, std::string_view>>;
+inline std::optional<std::string> exchange_front(std::string_view name, Fronts fronts) {
+  for (const auto& [from, to] : fronts) {
+    if (name.starts_with(from)) return std::string(to) + std::string(name.substr(from.size()));
+  }
+  return std::nullopt;
+}
+inline std::optional<std::string> exchange_back(std::string_view name, Fronts fronts) {
+  for (const auto& [from, to] : fronts) {
+    if (name.starts_with(to)) return std::string(from) + std::string(name.substr(to.size()));
   }
   return std::nullopt;
 }

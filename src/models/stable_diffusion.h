@@ -1,8 +1,12 @@
 // The networks of a Stable Diffusion model, found in what the user gave: configs and weights under canonical names.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "chiaro/error.h"
 #include "models/clip/config.h"
+#include "models/detect.h"
 #include "models/unet/config.h"
 #include "models/vae/config.h"
 #include "weights/model_source.h"
@@ -16,14 +20,24 @@ struct Network {
   WeightMap weights;
 };
 
+// What a file without a config predicts, and how that is known.
+struct StatedPrediction {
+  bool v = false;   // v prediction (Salimans and Ho, arXiv:2202.00512); else the noise
+  std::string why;  // "its metadata says so"
+};
+
 struct StableDiffusion {
   Network<ClipTextConfig> clip;
   Network<UnetConfig> unet;
   Network<VaeConfig> vae;
+  std::optional<Family> family;  // nothing where the UNet's widths are those of no published model
+  StatedPrediction prediction;   // for files; a folder's scheduler says it
 };
 
-// From a diffusers folder (text_encoder, unet, vae with their config.json) or a single file of SD 1.x. Leftovers of
-// training are marked as known. Errors: bad_file, unsupported (see the readers of configs and detect_single_file).
+// From a diffusers folder (text_encoder, unet, vae with their config.json), a single file of SD 1.x, 2.x or SD-Turbo,
+// or parts in files of their own, which win over the model's. Leftovers of training are marked as known.
+// Errors: bad_file; unsupported, naming the family of a file that is not read, or what is missing and the flag for it,
+// with the nearest family and the share of its tensors that is there; usage for parts of families that are not read.
 Result<StableDiffusion> find_stable_diffusion(const ModelSource& source);
 
 }  // namespace chiaro::models

@@ -5,10 +5,12 @@
 
 #include "core/utf8_path.h"
 #include "models/clip/model.h"
+#include "models/nearest.h"
 #include "models/stable_diffusion.h"
 #include "models/unet/model.h"
 #include "models/vae/model.h"
 #include "pipeline/clip_vocabulary.h"
+#include "weights/printable.h"
 
 namespace chiaro {
 namespace {
@@ -58,7 +60,7 @@ Result<Spacing> spacing_of(const std::string& text, const JsonConfig& config) {
 
 // Settings that change the picture and are not computed: refused where they are on.
 Status refuse_unread(const JsonConfig& json) {
-  for (const char* key : {"rescale_betas_zero_snr", "clip_sample", "thresholding"}) {
+  for (const char* key : {"clip_sample", "thresholding"}) {
     CHIARO_ASSIGN(const bool on, json.get_bool(key, false));
     if (on) {
       return Error{ErrorCode::unsupported, std::string(key) + " is not supported yet", "the pictures would be wrong",
@@ -92,6 +94,7 @@ Result<NoiseConfig> read_noise_config(const JsonConfig& json) {
   CHIARO_ASSIGN(const int64_t offset, json.get_int("steps_offset", 0));
   c.steps_offset = static_cast<int>(std::clamp<int64_t>(offset, 0, 1'000'000));
   CHIARO_ASSIGN(c.final_alpha_one, json.get_bool("set_alpha_to_one", true));
+  CHIARO_ASSIGN(c.zero_terminal_snr, json.get_bool("rescale_betas_zero_snr", false));
   return c;
 }
 
@@ -129,20 +132,62 @@ Status read_folder(Assembly& a, const ModelSource& source) {
   return {};
 }
 
-// What SD 1.x has beside its networks, for a single file, which does not say.
-Status use_sd1_defaults(Assembly& a) {
-  CHIARO_ASSIGN(a.tokenizer, load_clip_vocabulary());
-  CHIARO_ASSIGN(a.noise, NoiseSchedule::make({}));
-  a.info.kind = "single file";
+// What a published family has beside its networks, for files, which do not say.
+Status use_family_defaults(Assembly& a, models::Family family, const models::StatedPrediction& prediction, Log& log) {
+  ClipTokenizerOptions tokens;
+  NoiseConfig noise;
   a.info.default_sampler = "euler_a";
-  a.info.family = "Stable Diffusion 1.x";
+  if (family != models::Family::sd1) {
+    tokens.pad = "!";  // token 0: OpenCLIP pads with zeros
+    noise.prediction = prediction.v ? Prediction::v : Prediction::epsilon;
+    a.unet.sample_size = prediction.v ? 96 : 64;  // the models that predict v were trained at 768 pixels
+    log(LogLevel::info, LogCategory::weights, "the model predicts {}: {}", prediction.v ? "v" : "the noise",
+        prediction.why);
+  }
+  if (family == models::Family::sd_turbo) {
+    noise.spacing = Spacing::trailing;
+    a.info.default_sampler = "euler";
+  }
+  CHIARO_ASSIGN(a.tokenizer, load_clip_vocabulary(tokens));
+  CHIARO_ASSIGN(a.noise, NoiseSchedule::make(noise));
+  a.info.family = std::string(models::family_name(family));
   return {};
 }
 
-Status read_model(Assembly& a, const ModelSource& source) {
+// Distilled for 1 to 4 steps without guidance: Sauer et al., arXiv:2311.17042.
+void use_turbo_defaults(Assembly& a) {
+  a.default_steps = 1;
+  a.default_guidance = 1;
+}
+
+// A folder of SD-Turbo is like one of SD 2.x, but for its scheduler.
+bool is_turbo(const Assembly& a, std::optional<models::Family> family, const ModelSource& source) {
+  if (source.kind != ModelKind::diffusers_folder) return family == models::Family::sd_turbo;
+  const NoiseConfig& noise = a.noise->config();
+  return source.scheduler_class == "EulerDiscreteScheduler" && noise.spacing == Spacing::trailing &&
+         noise.prediction == Prediction::epsilon && !noise.zero_terminal_snr;
+}
+
+Status read_model(Assembly& a, const ModelSource& source, std::optional<Prediction> prediction, Log& log) {
   CHIARO_ASSIGN(models::StableDiffusion found, models::find_stable_diffusion(source));
+  const auto family = found.family;
+  const models::StatedPrediction stated = found.prediction;
+  const bool folder = source.kind == ModelKind::diffusers_folder;
+  if (!folder && !family) {
+    return Error{ErrorCode::unsupported,
+                 "a UNet that reads texts of " + std::to_string(found.unet.config.top().context) + " numbers a token",
+                 "Stable Diffusion 1.x reads 768, 2.x and SD-Turbo 1024",
+                 "use the diffusers folder of the model, which has its configuration", source.path.string()};
+  }
   set_networks(a, std::move(found));
-  return source.kind == ModelKind::diffusers_folder ? read_folder(a, source) : use_sd1_defaults(a);
+  CHIARO_TRY(folder ? read_folder(a, source) : use_family_defaults(a, *family, stated, log));
+  if (!folder) a.info.kind = source.kind == ModelKind::parts ? "files of parts" : "single file";
+  if (is_turbo(a, family, source)) use_turbo_defaults(a);
+  if (!prediction || *prediction == a.noise->config().prediction) return {};
+  NoiseConfig noise = a.noise->config();
+  noise.prediction = *prediction;
+  CHIARO_ASSIGN(a.noise, NoiseSchedule::make(noise));
+  return {};
 }
 
 // Builds every network once, small, so that a missing or misshaped weight is found before any work.
@@ -156,20 +201,33 @@ Status check_networks(Assembly& a) {
   return {};
 }
 
-void collect_report(ModelInfo& info, const ModelSource& source, Log& log) {
-  for (const auto& [name, component] : source.components) {
-    const WeightReport report = component.weights.report();
-    info.unused.insert(info.unused.end(), report.unused.begin(), report.unused.end());
-    info.missing.insert(info.missing.end(), report.missing.begin(), report.missing.end());
-    for (const SkippedTensor& s : report.skipped) info.skipped.push_back(s.name + ": " + s.reason);
-    if (const std::string text = report.text(); !text.empty()) {
-      log(LogLevel::warning, LogCategory::weights, "{}: {}", name, text);
-    }
-    if (!component.config) continue;
-    for (const std::string& key : component.config->unused_keys()) {
-      log(LogLevel::debug, LogCategory::weights, "{}: \"{}\" was not read", component.config->where(), key);
-    }
+void collect_report(ModelInfo& info, const ModelComponent& component, Log& log) {
+  const WeightReport report = component.weights.report();
+  info.unused.insert(info.unused.end(), report.unused.begin(), report.unused.end());
+  info.missing.insert(info.missing.end(), report.missing.begin(), report.missing.end());
+  for (const SkippedTensor& s : report.skipped) info.skipped.push_back(s.name + ": " + s.reason);
+  if (const std::string text = report.text(); !text.empty()) {
+    log(LogLevel::warning, LogCategory::weights, "{}: {}", component.name, text);
   }
+  if (!component.config) return;
+  for (const std::string& key : component.config->unused_keys()) {
+    log(LogLevel::debug, LogCategory::weights, "{}: \"{}\" was not read", component.config->where(), key);
+  }
+}
+
+// A weight whose scale nobody reads makes a wrong picture, so it is not only reported.
+Status check_scales(const ModelComponent& component) {
+  const WeightReport report = component.weights.report();
+  if (report.unscaled.empty()) return {};
+  return Error{ErrorCode::unsupported, "the scale of " + printable(report.unscaled.front()) + " cannot be applied",
+               std::to_string(report.unscaled.size()) + " tensors of " + component.name + " have scales that go unread",
+               "use a copy of the model in F16 or BF16", component.folder.string()};
+}
+
+template <class F>
+void for_each_component(const ModelSource& source, const F& visit) {
+  for (const auto& [name, component] : source.components) visit(component);
+  for (const auto& [name, part] : source.parts) visit(part);
 }
 
 Status check_fit(const Assembly& a) {
@@ -194,19 +252,40 @@ Status check_fit(const Assembly& a) {
   return {};
 }
 
+// Where a network cannot be built, how much of a model is there.
+Error with_share(Error error, const Assembly& a, const ModelSource& source) {
+  const auto checkpoint = source.components.find(kCheckpointComponent);
+  if (error.code == ErrorCode::bad_file && checkpoint != source.components.end()) {
+    const WeightMap* file = &checkpoint->second.weights;
+    error.why += "; " + models::nearest_family({file, file, file}).text();
+  }
+  return std::move(error).at(a.info.path);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Assembly>> assemble(const std::string& path, Log& log) {
-  CHIARO_ASSIGN(const ModelSource source, open_model(path_from_utf8(path)));
+  AssembleRequest request;
+  request.files.model = path_from_utf8(path);
+  if (path.empty()) return open_model(request.files.model).error();
+  return assemble(request, log);
+}
+
+Result<std::unique_ptr<Assembly>> assemble(const AssembleRequest& request, Log& log) {
+  CHIARO_ASSIGN(const ModelSource source, open_model(request.files));
   auto assembly = std::make_unique<Assembly>();
   Assembly& a = *assembly;
-  a.info.path = path;
-  Status made = read_model(a, source);
-  if (!made.ok()) return std::move(made).error().at(path);
+  a.info.path = path_to_utf8(source.path);
+  Status made = read_model(a, source, request.prediction, log);
+  if (!made.ok()) return std::move(made).error().at(a.info.path);
   CHIARO_TRY(check_fit(a));
   Status checked = check_networks(a);
-  collect_report(a.info, source, log);
-  if (!checked.ok()) return std::move(checked).error().at(path);
+  for_each_component(source, [&](const ModelComponent& c) { collect_report(a.info, c, log); });
+  if (!checked.ok()) return with_share(std::move(checked).error(), a, source);
+  for_each_component(source, [&](const ModelComponent& c) {
+    if (checked.ok()) checked = check_scales(c);
+  });
+  CHIARO_TRY(std::move(checked));
   for (const std::string& name : source.ignored) {
     log(LogLevel::info, LogCategory::weights, "component \"{}\" has no effect here", name);
   }

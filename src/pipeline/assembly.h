@@ -27,6 +27,9 @@ struct Assembly {
   std::optional<ClipTokenizer> tokenizer;
   std::optional<NoiseSchedule> noise;
   std::unique_ptr<nn::WeightSource> clip_weights, unet_weights, vae_weights;
+  // What a request that does not say takes: a distilled model (SD-Turbo) is made for few steps and no guidance.
+  int default_steps = 20;
+  double default_guidance = 7;
 
   // A picture's sides are computed as multiples of this many pixels and cropped at the end.
   int64_t size_multiple() const { return vae.scale() << (unet.levels.size() - 1); }
@@ -35,5 +38,11 @@ struct Assembly {
 // Opens the model and checks that every weight its networks need is there, by building them once at a small size.
 // Errors: io, bad_file, unsupported, each naming the file, the component, and what to do.
 Result<std::unique_ptr<Assembly>> assemble(const std::string& path, Log& log);
+
+struct AssembleRequest {
+  ModelFiles files;                      // parts win over the model's own
+  std::optional<Prediction> prediction;  // wins over what the model says (sd-cli's --prediction)
+};
+Result<std::unique_ptr<Assembly>> assemble(const AssembleRequest& request, Log& log);
 
 }  // namespace chiaro

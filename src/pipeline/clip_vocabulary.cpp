@@ -36,12 +36,12 @@ std::vector<fs::path> shipped_model_folders() {
   return found;
 }
 
-Result<ClipTokenizer> load_clip_vocabulary() {
+Result<ClipTokenizer> load_clip_vocabulary(const ClipTokenizerOptions& options) {
   std::string looked;
   for (const fs::path& folder : shipped_model_folders()) {
     const fs::path file = folder / "clip-vocab" / "merges.txt";
     std::error_code error;
-    if (fs::exists(file, error)) return ClipTokenizer::load_merges_file(file, kMergesSha256, {});
+    if (fs::exists(file, error)) return ClipTokenizer::load_merges_file(file, kMergesSha256, options);
     looked += (looked.empty() ? "" : ", ") + folder.string();
   }
   return Error{ErrorCode::io, "CLIP's vocabulary is not installed",

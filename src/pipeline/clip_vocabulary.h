@@ -12,6 +12,6 @@ namespace chiaro {
 std::vector<std::filesystem::path> shipped_model_folders();
 
 // Errors: io where clip-vocab/merges.txt is nowhere, naming the folders; bad_file where its hash is another.
-Result<ClipTokenizer> load_clip_vocabulary();
+Result<ClipTokenizer> load_clip_vocabulary(const ClipTokenizerOptions& options = {});
 
 }  // namespace chiaro

@@ -175,6 +175,7 @@ Status open_weight_file(const fs::path& path, ModelComponent& component) {
   }
   CHIARO_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));
   component.files.push_back(path);
+  component.metadata = file.metadata();
   CHIARO_TRY(component.weights.add(file));
   return check_no_lora(path, component);
 }

@@ -31,9 +31,10 @@ struct ModelComponent {
   std::string library;     // "diffusers", "transformers"; empty for a single file
   std::string class_name;  // "UNet2DConditionModel"; empty for a single file
   std::filesystem::path folder;
-  std::optional<JsonConfig> config;          // config.json, where there is one
-  std::vector<std::filesystem::path> files;  // the weights, in the order of their names
-  GgufMetadata gguf;                         // of a GGUF file: what it is, its tokenizer
+  std::optional<JsonConfig> config;             // config.json, where there is one
+  std::vector<std::filesystem::path> files;     // the weights, in the order of their names
+  std::map<std::string, std::string> metadata;  // of a single file of weights
+  GgufMetadata gguf;                            // of a GGUF file: what it is, its tokenizer
   WeightMap weights;
 };
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "core/atomic_file.h"
 #include "core/utf8_path.h"
 #include "weights/printable.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_header.h"
+#include "weights/safetensors_stream.h"
 
 namespace chiaro {
 namespace {
@@ -30,19 +30,19 @@ Error write_refused(const std::filesystem::path& path, ErrorCode code, std::stri
           path_to_utf8(path)};
 }
 
-Status check_tensors(const std::filesystem::path& path, const std::vector<TensorDataPtr>& sorted) {
+Status check_tensors(const std::filesystem::path& path, const std::vector<PlannedTensor>& sorted) {
   std::vector<std::string_view> names;
-  for (const TensorDataPtr& t : sorted) {
-    if (safetensors_dtype_name(t->desc.dtype).empty()) {
+  for (const PlannedTensor& t : sorted) {
+    if (safetensors_dtype_name(t.desc.dtype).empty()) {
       return write_refused(path, ErrorCode::dtype,
-                           "tensor " + printable(t->name) + " is " + std::string(dtype_name(t->desc.dtype)) +
+                           "tensor " + printable(t.name) + " is " + std::string(dtype_name(t.desc.dtype)) +
                                ", which the format does not know",
                            "convert it to f16 first");
     }
-    if (t->name == "__metadata__") {
+    if (t.name == "__metadata__") {
       return write_refused(path, ErrorCode::usage, "a tensor is named __metadata__", "give it another name");
     }
-    names.push_back(t->name);
+    names.push_back(t.name);
   }
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
@@ -52,16 +52,16 @@ Status check_tensors(const std::filesystem::path& path, const std::vector<Tensor
 }
 
 // Throws nlohmann's type_error where a text is not UTF-8.
-std::string header_text(const std::vector<TensorDataPtr>& sorted, const std::map<std::string, std::string>& metadata) {
+std::string header_text(const std::vector<PlannedTensor>& sorted, const std::map<std::string, std::string>& metadata) {
   using Json = nlohmann::json;
   std::string text = "{";
   if (!metadata.empty()) text += "\"__metadata__\":" + Json(metadata).dump();
   int64_t offset = 0;
-  for (const TensorDataPtr& t : sorted) {
-    const int64_t end = offset + t->desc.dense_bytes();
+  for (const PlannedTensor& t : sorted) {
+    const int64_t end = offset + t.desc.dense_bytes();
     if (text.size() > 1) text += ",";
-    text += Json(t->name).dump() + ":{\"dtype\":\"" + std::string(safetensors_dtype_name(t->desc.dtype)) +
-            "\",\"shape\":" + t->desc.shape.text() + ",\"data_offsets\":[" + std::to_string(offset) + "," +
+    text += Json(t.name).dump() + ":{\"dtype\":\"" + std::string(safetensors_dtype_name(t.desc.dtype)) +
+            "\",\"shape\":" + t.desc.shape.text() + ",\"data_offsets\":[" + std::to_string(offset) + "," +
             std::to_string(end) + "]}";
     offset = end;
   }
@@ -72,12 +72,13 @@ std::string header_text(const std::vector<TensorDataPtr>& sorted, const std::map
 
 }  // namespace
 
-Status save_safetensors(const std::filesystem::path& path, std::span<const TensorDataPtr> tensors,
-                        const std::map<std::string, std::string>& metadata) {
-  std::vector<TensorDataPtr> sorted(tensors.begin(), tensors.end());
-  std::sort(sorted.begin(), sorted.end(), [](const TensorDataPtr& a, const TensorDataPtr& b) {
-    return std::pair(dtype_order(a->desc.dtype), std::string_view(a->name)) <
-           std::pair(dtype_order(b->desc.dtype), std::string_view(b->name));
+Result<SafetensorsStream> SafetensorsStream::create(const std::filesystem::path& path,
+                                                    std::vector<PlannedTensor> tensors,
+                                                    const std::map<std::string, std::string>& metadata) {
+  std::vector<PlannedTensor> sorted = std::move(tensors);
+  std::sort(sorted.begin(), sorted.end(), [](const PlannedTensor& a, const PlannedTensor& b) {
+    return std::pair(dtype_order(a.desc.dtype), std::string_view(a.name)) <
+           std::pair(dtype_order(b.desc.dtype), std::string_view(b.name));
   });
   CHIARO_TRY(check_tensors(path, sorted));
   std::string header;
@@ -93,11 +94,43 @@ Status save_safetensors(const std::filesystem::path& path, std::span<const Tenso
   }
   std::string length(8, '\0');
   for (size_t i = 0; i < 8; ++i) length[i] = static_cast<char>((uint64_t{header.size()} >> (8 * i)) & 0xFF);
+  int64_t total = 0;
+  for (const PlannedTensor& t : sorted) total += t.desc.dense_bytes();
   CHIARO_ASSIGN(AtomicFile file, AtomicFile::create(path));
   CHIARO_TRY(file.write(length));
   CHIARO_TRY(file.write(header));
-  for (const TensorDataPtr& t : sorted) {
-    CHIARO_TRY(file.write(std::span(t->bytes, static_cast<size_t>(t->desc.dense_bytes()))));
+  return SafetensorsStream(std::move(file), std::move(sorted), total);
+}
+
+Status SafetensorsStream::write(std::span<const std::byte> bytes) {
+  written_ += static_cast<int64_t>(bytes.size());
+  if (written_ > total_) {
+    return Error{ErrorCode::internal, "more bytes than the tensors have were written",
+                 std::to_string(written_) + " of " + std::to_string(total_), "please report this", ""};
+  }
+  return file_.write(bytes);
+}
+
+Status SafetensorsStream::commit() {
+  if (written_ != total_) {
+    return Error{ErrorCode::internal, "a safetensors file is not complete",
+                 std::to_string(written_) + " of " + std::to_string(total_) + " bytes were written",
+                 "please report this", ""};
+  }
+  return file_.commit();
+}
+
+Status save_safetensors(const std::filesystem::path& path, std::span<const TensorDataPtr> tensors,
+                        const std::map<std::string, std::string>& metadata) {
+  std::vector<PlannedTensor> plan;
+  std::map<std::string_view, const TensorData*> by_name;
+  for (const TensorDataPtr& t : tensors) {
+    plan.push_back({t->name, t->desc});
+    by_name.emplace(t->name, t.get());
+  }
+  CHIARO_ASSIGN(SafetensorsStream file, SafetensorsStream::create(path, std::move(plan), metadata));
+  for (const PlannedTensor& t : file.order()) {
+    CHIARO_TRY(file.write(std::span(by_name.at(t.name)->bytes, static_cast<size_t>(t.desc.dense_bytes()))));
   }
   return file.commit();
 }

@@ -17,6 +17,12 @@ struct WeightMap::Entry {
   std::string reason;    // why not
   std::string from;      // the file, for messages
   bool used = false;
+  std::shared_ptr<Entry> whole = nullptr;  // of a part: what it is a part of
+
+  void use() {
+    used = true;
+    if (whole) whole->use();
+  }
 };
 
 struct WeightMap::Ledger {
@@ -46,8 +52,10 @@ bool same_up_to_ones(const Shape& a, const Shape& b) {
   return std::equal(x.begin(), x.end(), y.begin(), y.end());
 }
 
-bool is_fp8(const TensorData& tensor) {
-  return tensor.desc.dtype == DType::f8_e4m3 || tensor.desc.dtype == DType::f8_e5m2;
+// Of a dtype too narrow for weights as they are, so that files store them divided by a scale.
+bool needs_scale(const TensorData& tensor) {
+  const DType dtype = tensor.desc.dtype;
+  return dtype == DType::f8_e4m3 || dtype == DType::f8_e5m2 || dtype == DType::i8;
 }
 
 // The two spellings of the name of a weight's scale.
@@ -60,6 +68,16 @@ std::vector<std::string> scale_names(std::string_view weight) {
   return names;
 }
 
+// The weight that a scale of this name belongs to; empty where it is no name of a scale.
+std::string scaled_name(std::string_view scale) {
+  constexpr std::string_view kAfter = "_scale", kBefore = ".scale_weight";
+  if (scale.ends_with(".weight_scale") || scale.ends_with("_weight_scale")) {
+    return std::string(scale.substr(0, scale.size() - kAfter.size()));
+  }
+  if (!scale.ends_with(kBefore)) return {};
+  return std::string(scale.substr(0, scale.size() - kBefore.size())) + ".weight";
+}
+
 // `shown` holds texts that are safe to print.
 void append_line(std::string& text, const std::vector<std::string>& shown, std::string_view what) {
   constexpr size_t kLimit = 5;
@@ -68,6 +86,16 @@ void append_line(std::string& text, const std::vector<std::string>& shown, std::
   text += std::to_string(shown.size()) + " " + std::string(what) + (shown.size() == 1 ? ": " : "s: ");
   for (size_t i = 0; i < shown.size() && i < kLimit; ++i) text += (i > 0 ? ", " : "") + shown[i];
   if (shown.size() > kLimit) text += " and " + std::to_string(shown.size() - kLimit) + " more";
+}
+
+// Part `i` of `count` along the first dimension, which they divide.
+TensorDataPtr row_part(const TensorData& whole, int64_t i, int64_t count) {
+  auto part = std::make_shared<TensorData>(whole);
+  Shape shape = whole.desc.shape;
+  shape[0] /= count;
+  part->desc = dense(whole.desc.dtype, shape);
+  if (whole.bytes != nullptr) part->bytes = whole.bytes + i * part->desc.dense_bytes();
+  return part;
 }
 
 std::vector<std::string> all_printable(const std::vector<std::string>& names) {
@@ -82,7 +110,8 @@ std::string WeightReport::text() const {
   std::string lines;
   append_line(lines, all_printable(missing), "missing tensor");
   append_line(lines, misshaped, "wrongly shaped tensor");
-  append_line(lines, all_printable(unscaled), "FP8 tensor used without its scale");
+  append_line(lines, all_printable(unscaled), "FP8 or INT8 tensor used without its scale");
+  append_line(lines, all_printable(orphans), "scale without its weight");
   append_line(lines, all_printable(unused), "unused tensor");
   std::vector<std::string> reasons;
   for (const SkippedTensor& s : skipped) reasons.push_back(printable(s.name) + " (" + s.reason + ")");
@@ -188,6 +217,41 @@ Result<WeightMap> WeightMap::renamed(const Rename& rename) const {
     if (std::optional<std::string> name = rename(named.first))
       view.entries_.emplace_back(std::move(*name), named.second);
   }
+  return sorted(std::move(view.entries_));
+}
+
+Result<WeightMap> WeightMap::split(const Split& parts_of) const {
+  std::vector<Named> entries;
+  for (const Named& named : entries_) {
+    const std::vector<std::string> names = parts_of(named.first);
+    if (names.empty()) {
+      entries.push_back(named);
+      continue;
+    }
+    const auto count = static_cast<int64_t>(names.size());
+    const TensorDataPtr& whole = named.second->tensor;
+    const bool shared = whole == nullptr || whole->desc.count() <= 1;
+    if (!shared && (whole->desc.shape.rank() == 0 || whole->desc.shape[0] % count != 0)) {
+      return Error{ErrorCode::shape, "tensor " + printable(named.second->name) + " cannot be cut into parts",
+                   "it is " + whole->desc.shape.text() + "; its rows should be a multiple of " + std::to_string(count),
+                   "use another copy of the model", printable_path(named.second->from)};
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      auto part = std::make_shared<Entry>(*named.second);
+      part->whole = named.second;
+      if (!shared) part->tensor = row_part(*whole, i, count);
+      entries.emplace_back(names[static_cast<size_t>(i)], std::move(part));
+    }
+  }
+  CHIARO_ASSIGN(WeightMap view, sorted(std::move(entries)));
+  view.prefix_ = prefix_;
+  return view;
+}
+
+// A view of `entries`, whose names must differ.
+Result<WeightMap> WeightMap::sorted(std::vector<Named> entries) const {
+  WeightMap view(ledger_);
+  view.entries_ = std::move(entries);
   std::sort(view.entries_.begin(), view.entries_.end(), [](const Named& a, const Named& b) {
     return std::tie(a.first, a.second->name) < std::tie(b.first, b.second->name);
   });
@@ -221,8 +285,14 @@ Result<TensorDataPtr> WeightMap::take_optional(std::string_view name, const Shap
   if (found == nullptr) return TensorDataPtr();
   // A bias of a dtype that is not usable is not a missing bias.
   if (found->tensor == nullptr) return missing_error(name);
-  found->used = true;
   const TensorData& tensor = *found->tensor;
+  if (const Entry* scale = scale_of(name);
+      tensor.desc.dtype == DType::i8 && (scale == nullptr || scale->tensor->desc.count() == 0)) {
+    return Error{ErrorCode::unsupported, "the INT8 tensor " + printable(tensor.name) + " has no scale",
+                 "its integers are its values divided by one", "use another copy of the model",
+                 printable_path(found->from)};
+  }
+  found->use();
   if (tensor.desc.shape == shape) return found->tensor;
   if (!same_up_to_ones(tensor.desc.shape, shape)) {
     const std::string is = tensor.desc.shape.text(), needed = shape.text();
@@ -236,19 +306,23 @@ Result<TensorDataPtr> WeightMap::take_optional(std::string_view name, const Shap
   return TensorDataPtr(std::move(reshaped));
 }
 
-TensorDataPtr WeightMap::take_scale(std::string_view name) const {
+WeightMap::Entry* WeightMap::scale_of(std::string_view name) const {
   for (const std::string& scale : scale_names(name)) {
-    Entry* found = usable(scale);
-    if (found == nullptr) continue;
-    found->used = true;
-    return found->tensor->desc.count() == 0 ? nullptr : found->tensor;
+    if (Entry* found = usable(scale)) return found;
   }
   return nullptr;
 }
 
+TensorDataPtr WeightMap::take_scale(std::string_view name) const {
+  Entry* found = scale_of(name);
+  if (found == nullptr) return nullptr;
+  found->use();
+  return found->tensor->desc.count() == 0 ? nullptr : found->tensor;
+}
+
 bool WeightMap::ignore(std::string_view name) const {
   Entry* found = entry(name);
-  if (found != nullptr) found->used = true;
+  if (found != nullptr) found->use();
   return found != nullptr;
 }
 
@@ -260,7 +334,9 @@ WeightReport WeightMap::report() const {
     if (e->tensor == nullptr && !e->used) report.skipped.push_back({name, e->reason});
     if (e->tensor == nullptr) continue;
     if (!e->used) report.unused.push_back(name);
-    if (!e->used || !is_fp8(*e->tensor)) continue;
+    const std::string scaled = scaled_name(name);
+    if (!e->used && !scaled.empty() && all.find(scaled) == all.end()) report.orphans.push_back(name);
+    if (!e->used || !needs_scale(*e->tensor)) continue;
     const auto names = scale_names(name);
     const bool unread = std::any_of(names.begin(), names.end(), [&](const std::string& scale) {
       const auto at = all.find(scale);

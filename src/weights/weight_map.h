@@ -22,7 +22,8 @@ struct WeightReport {
   std::vector<std::string> missing;    // asked for, not there
   std::vector<std::string> misshaped;  // safe to print: ""x.weight" [320,4] where [320,8] is needed"
   std::vector<SkippedTensor> skipped;  // tensors of dtypes or ranks that are not usable
-  std::vector<std::string> unscaled;   // FP8 weights taken although their scale was not: the picture would be wrong
+  std::vector<std::string> unscaled;   // FP8 or INT8 weights taken, their scale not: the picture would be wrong
+  std::vector<std::string> orphans;    // scales whose weight is not there (in `unused` too)
   bool complete() const { return missing.empty() && misshaped.empty() && unscaled.empty(); }
   // A line for each kind that is not empty: how many, and the first five names. Empty where nothing was left over.
   std::string text() const;
@@ -35,6 +36,8 @@ class WeightMap {
  public:
   // Given the checkpoint's name, the model's name, or nothing to leave the tensor out of the view.
   using Rename = std::function<std::optional<std::string>(std::string_view name)>;
+  // Given a name, the names of the equal parts that the tensor's first dimension is cut into; empty: left whole.
+  using Split = std::function<std::vector<std::string>(std::string_view name)>;
 
   WeightMap();
 
@@ -57,15 +60,21 @@ class WeightMap {
   WeightMap with_prefix(std::string_view prefix) const;
   // The tensors that `rename` keeps, under their new names. Errors: bad_file where two would get the same name.
   Result<WeightMap> renamed(const Rename& rename) const;
+  // All tensors of this view, some as their parts: windows into the same bytes; using a part uses the whole. A tensor
+  // of one element (a scale) serves each part. Errors: shape where the first dimension does not divide; bad_file where
+  // two would get the same name.
+  Result<WeightMap> split(const Split& parts_of) const;
 
   // The tensor `name`, marked as used. Its shape must be `shape`, up to ones at the end ([O,I] serves where [O,I,1,1]
   // is needed and the other way round: a linear layer and a 1x1 convolution); the result has exactly `shape`. Errors:
   // bad_file where missing (or there but not usable: unsupported), shape where it differs; both are recorded.
+  // Unsupported also for an INT8 weight without a scale: its integers are not its values.
   Result<TensorDataPtr> take(std::string_view name, const Shape& shape) const;
   // As take, where a model works without it: nullptr where missing, and then nothing is recorded.
   Result<TensorDataPtr> take_optional(std::string_view name, const Shape& shape) const;
-  // The scale of the FP8 weight `name` ("x.weight"), spelled "x.scale_weight" or "x.weight_scale"; nullptr where there
-  // is none or it is empty. Marked as used. Its shape is up to the caller (a scalar, or one per output channel).
+  // The scale of the FP8 or INT8 weight `name` ("x.weight"), spelled "x.scale_weight" or "x.weight_scale"; nullptr
+  // where there is none or it is empty. Marked as used. Its shape is up to the caller (a scalar, or one per output
+  // channel).
   TensorDataPtr take_scale(std::string_view name) const;
   // Marks as known and without effect, so that it is not reported as unused; false where missing.
   bool ignore(std::string_view name) const;
@@ -83,6 +92,8 @@ class WeightMap {
   Status add(std::span<const TensorDataPtr> tensors, std::span<const SkippedTensor> skipped, const std::string& from);
   Entry* usable(std::string_view name) const;
   Error missing_error(std::string_view name) const;
+  Entry* scale_of(std::string_view name) const;
+  Result<WeightMap> sorted(std::vector<Named> entries) const;
   std::string full_name(std::string_view name) const { return prefix_ + std::string(name); }
 
   std::shared_ptr<Ledger> ledger_;

@@ -70,6 +70,7 @@ struct Loop {
   int steps_offset = 1;
   double within = 2e-5;
   bool final_alpha_one = false;
+  bool zero_snr = false;
 };
 
 void check_loop(const Loop& loop, int steps) {
@@ -78,6 +79,7 @@ void check_loop(const Loop& loop, int steps) {
   config.spacing = loop.spacing;
   config.steps_offset = loop.steps_offset;
   config.final_alpha_one = loop.final_alpha_one;
+  config.zero_terminal_snr = loop.zero_snr;
   const NoiseSchedule noise = NoiseSchedule::make(config).value();
   const SamplerRun run =
       find_sampler(loop.sampler)->plan(noise, {.schedule = loop.schedule, .steps = steps, .eta = 1}).value();
@@ -129,6 +131,29 @@ TEST(Samplers, EulerMatchesDiffusers) {
       check_loop({"euler_a", "euler_a.safetensors", prediction_text(p) + ".linspace", p}, steps);
       check_loop({"euler", "euler.safetensors", prediction_text(p) + ".karras", p, ScheduleKind::karras}, steps);
     }
+  }
+}
+
+// SD-Turbo's steps: 999 alone, or evenly down from it.
+TEST(Samplers, TrailingStepsMatchDiffusers) {
+  for (const Prediction p : {Prediction::epsilon, Prediction::v}) {
+    for (const int steps : {1, 2, 5, 20}) {
+      for (const std::string sampler : {"euler", "euler_a"}) {
+        check_loop({sampler, sampler + ".safetensors", prediction_text(p) + ".trailing", p, ScheduleKind::discrete,
+                    Spacing::trailing},
+                   steps);
+      }
+    }
+  }
+}
+
+TEST(Samplers, ZeroTerminalSnrMatchesDiffusers) {
+  for (const std::string sampler : {"ddim", "euler", "euler_a"}) {
+    Loop loop{sampler, "zero_snr.safetensors", sampler, Prediction::v, ScheduleKind::discrete, Spacing::trailing};
+    loop.zero_snr = true;
+    // diffusers' table is f32: near a signal of 2^-12 its square roots are 1e-4 off.
+    loop.within = 2e-4;
+    for (const int steps : {1, 2, 5, 16}) check_loop(loop, steps);
   }
 }
 

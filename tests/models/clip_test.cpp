@@ -5,6 +5,7 @@
 
 #include "formula_weights.h"
 #include "graph_runner.h"
+#include "models/manifest.h"
 
 namespace chiaro::models {
 namespace {
@@ -68,6 +69,43 @@ TEST_P(ClipGolden, HalfPrecisionIsNear) {
   const double error = relative_error(run({.dtype = DType::f16}).at("states"), golden_.floats("last_hidden_state"));
   EXPECT_LT(error, 5e-3);
   EXPECT_GT(error, 1e-5);
+}
+
+// The same network as OpenCLIP names and stores it: query, key and value in one tensor, and below a prefix.
+TEST_P(ClipGolden, OpenClipNamesGiveTheSameNumbers) {
+  ASSERT_TRUE(config_.ok());
+  std::map<std::string, TensorDataPtr> canonical;
+  for (const TensorDataPtr& t : golden_.weights.all()) canonical.emplace(t->name, t);
+  WeightMap file;
+  int fused = 0;
+  for (const auto& [name, tensor] : canonical) {
+    if (name.find(".k_proj.") != std::string::npos || name.find(".v_proj.") != std::string::npos) continue;
+    auto stored = std::make_shared<TensorData>(*tensor);
+    stored->name = *original_open_clip_name(name, false);
+    if (const size_t at = name.find("q_proj"); at != std::string::npos) {
+      std::vector<float> rows;
+      Shape shape = tensor->desc.shape;
+      shape[0] *= 3;
+      for (const char* part : {"q_proj", "k_proj", "v_proj"}) {
+        std::string third = name;
+        third.replace(at, 6, part);
+        const auto* values = reinterpret_cast<const float*>(canonical.at(third)->bytes);
+        rows.insert(rows.end(), values, values + tensor->desc.count());
+      }
+      stored = std::make_shared<TensorData>(*make_tensor(stored->name, DType::f32, shape, rows));
+      ++fused;
+    }
+    ASSERT_TRUE(file.add(std::move(stored), "test").ok());
+  }
+  EXPECT_EQ(fused, 2 * config_->layers);
+  const auto weights = clip_text_weights(file.with_prefix("cond_stage_model.model."));
+  ASSERT_TRUE(weights.ok()) << weights.error().format();
+  nn::MapSource source(*weights);
+  ClipTextRequest request{.batch = ids_[0], .length = ids_[1]};
+  const auto out = run_graph(build_clip_text(*config_, source, request), {}, {{"ids", golden_.ints("input_ids")}});
+  EXPECT_LT(relative_error(out.at("states"), golden_.floats("last_hidden_state")), kGoldenTolerance);
+  EXPECT_EQ(out.at("states"), run({}).at("states"));
+  EXPECT_EQ(file.report().text(), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, ClipGolden, ::testing::Values("quick_gelu", "gelu"));

@@ -1,11 +1,10 @@
 // Names of single files and older folders against canonical ones: every name, none twice, none missing.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "checkpoint_names.h"
 #include "formula_weights.h"
 #include "models/clip/model.h"
 #include "models/manifest.h"
@@ -15,18 +14,10 @@
 namespace chiaro::models {
 namespace {
 
+using test::checkpoint_names;
+using test::shape_of;
+using test::tensors_without_data;
 using Asked = std::map<std::string, Shape, std::less<>>;
-
-nlohmann::json golden_names(const char* file) {
-  std::ifstream in(std::string(CHIARO_SOURCE_DIR) + "/tests/golden/single_file/" + file);
-  return nlohmann::json::parse(in);
-}
-
-Shape shape_of(const nlohmann::json& json) {
-  Shape shape;
-  for (const auto& dim : json) shape.push_back(dim.get<int64_t>());
-  return shape;
-}
 
 Asked unet_needs(const UnetConfig& config) {
   test::RecordingWeights weights;
@@ -71,28 +62,52 @@ void check_names(const nlohmann::json& rows, const Rule& canonical, const Asked&
 TEST(Names, Sd1Unet) {
   const UnetConfig config = sd1_unet_config();
   check_names(
-      golden_names("sd15_names.json").at("unet"),
+      checkpoint_names("sd15_names.json").at("unet"),
       [&](std::string_view name) { return canonical_unet_name(name, config); }, unet_needs(config));
 }
 
 TEST(Names, Sd1Vae) {
   const VaeConfig config = sd1_vae_config();
   check_names(
-      golden_names("sd15_names.json").at("vae"),
+      checkpoint_names("sd15_names.json").at("vae"),
       [&](std::string_view name) { return canonical_vae_name(name, config); }, vae_needs(config));
 }
 
 TEST(Names, Sd1Clip) {
-  check_names(golden_names("sd15_names.json").at("text_encoder"), canonical_clip_text_name,
+  check_names(checkpoint_names("sd15_names.json").at("text_encoder"), canonical_clip_text_name,
               clip_needs(clip_l_config()));
 }
 
 TEST(Names, Sd2Unet) {
-  UnetConfig config = sd1_unet_config();
-  for (UnetLevel& level : config.levels) level.context = 1024;
+  const UnetConfig config = sd2_unet_config();
   check_names(
-      golden_names("sd21_names.json").at("unet"),
+      checkpoint_names("sd21_names.json").at("unet"),
       [&](std::string_view name) { return canonical_unet_name(name, config); }, unet_needs(config));
+}
+
+// Each row's original name stands for one tensor or for three, thirds of its rows.
+TEST(Names, Sd2Clip) {
+  const Asked needs = clip_needs(open_clip_h_config());
+  std::set<std::string> seen;
+  for (const auto& row : checkpoint_names("sd21_names.json").at("text_encoder")) {
+    const auto name = row.at(0).get<std::string>();
+    std::vector<std::string> parts = open_clip_parts(name);
+    ASSERT_EQ(parts.empty() ? 1u : parts.size(), row.at(2).size()) << name;
+    if (parts.empty()) parts.push_back(name);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const auto canonical = canonical_clip_text_name(parts[i]);
+      // The golden names are those of the text model itself, without its root.
+      ASSERT_TRUE(canonical.has_value()) << parts[i];
+      EXPECT_EQ(*canonical, row.at(2).at(i).get<std::string>()) << name;
+      EXPECT_TRUE(seen.insert(*canonical).second) << *canonical;
+      const auto need = needs.find(*canonical);
+      ASSERT_NE(need, needs.end()) << *canonical;
+      EXPECT_EQ(element_count(need->second) * static_cast<int64_t>(parts.size()), element_count(shape_of(row.at(1))));
+    }
+  }
+  EXPECT_EQ(seen.size(), needs.size());
+  EXPECT_TRUE(open_clip_parts("attn.in_proj").empty());
+  EXPECT_TRUE(open_clip_parts("xattn.in_proj_weight").empty());
 }
 
 TEST(Names, SdxlUnet) {
@@ -104,13 +119,13 @@ TEST(Names, SdxlUnet) {
   config.added_time_dim = 256;
   config.added_width = 2816;
   check_names(
-      golden_names("sdxl_names.json").at("unet"),
+      checkpoint_names("sdxl_names.json").at("unet"),
       [&](std::string_view name) { return canonical_unet_name(name, config); }, unet_needs(config));
 }
 
 TEST(Names, OlderFoldersOfTheAutoencoder) {
   const VaeConfig config = sd1_vae_config();
-  const auto rows = golden_names("sd15_names.json").at("vae_older_diffusers");
+  const auto rows = checkpoint_names("sd15_names.json").at("vae_older_diffusers");
   EXPECT_EQ(rows.size(), 16u);
   for (const auto& row : rows) {
     EXPECT_EQ(canonical_vae_name(row.at(0).get<std::string>(), config), row.at(1).get<std::string>());
@@ -128,7 +143,7 @@ TEST(Names, WithoutPrefixes) {
 TEST(Names, OtherComponentsAndNonsenseStayUnknown) {
   const UnetConfig unet = sd1_unet_config();
   const VaeConfig vae = sd1_vae_config();
-  const auto json = golden_names("sd15_names.json");
+  const auto json = checkpoint_names("sd15_names.json");
   for (const auto& row : json.at("unet")) {
     EXPECT_EQ(canonical_vae_name(row.at(0).get<std::string>(), vae), std::nullopt);
     EXPECT_EQ(canonical_clip_text_name(row.at(0).get<std::string>()), std::nullopt);
@@ -154,73 +169,9 @@ TEST(Names, OtherComponentsAndNonsenseStayUnknown) {
   }
 }
 
-// A map of tensors without data.
-WeightMap empty_tensors(const std::vector<std::pair<std::string, Shape>>& tensors) {
-  WeightMap map;
-  for (const auto& [name, shape] : tensors) {
-    auto tensor = std::make_shared<TensorData>();
-    tensor->name = name;
-    tensor->desc = dense(DType::f16, shape);
-    EXPECT_TRUE(map.add(std::move(tensor), "test").ok());
-  }
-  return map;
-}
-
-std::vector<std::pair<std::string, Shape>> sd1_file() {
-  std::vector<std::pair<std::string, Shape>> tensors;
-  const auto json = golden_names("sd15_names.json");
-  for (const char* part : {"unet", "vae", "text_encoder"}) {
-    for (const auto& row : json.at(part)) tensors.emplace_back(row.at(0).get<std::string>(), shape_of(row.at(1)));
-  }
-  for (const auto& name : json.at("harmless_extra")) tensors.emplace_back(name.get<std::string>(), Shape{1000});
-  return tensors;
-}
-
-TEST(SingleFile, Sd1IsFoundAndNothingIsLeftOver) {
-  const WeightMap file = empty_tensors(sd1_file());
-  const auto found = detect_single_file(file);
-  ASSERT_TRUE(found.ok()) << found.error().format();
-  auto unet = unet_weights(file, found->unet);
-  auto vae = vae_weights(file, found->vae);
-  auto clip = clip_text_weights(file);
-  ASSERT_TRUE(unet.ok() && vae.ok() && clip.ok());
-  nn::MapSource unet_source(std::move(unet).value()), vae_source(std::move(vae).value()),
-      clip_source(std::move(clip).value());
-  EXPECT_TRUE(build_unet(found->unet, unet_source, {}).ok());
-  EXPECT_TRUE(build_vae_encoder(found->vae, vae_source, {}).ok());
-  EXPECT_TRUE(build_vae_decoder(found->vae, vae_source, {}).ok());
-  EXPECT_TRUE(build_clip_text(found->clip, clip_source, {}).ok());
-  EXPECT_EQ(ignore_leftovers(file), 15);
-  EXPECT_TRUE(file.report().complete());
-  EXPECT_EQ(file.report().unused, std::vector<std::string>{});
-}
-
-TEST(SingleFile, InpaintingHasNineChannels) {
-  auto tensors = sd1_file();
-  for (auto& [name, shape] : tensors) {
-    if (name == "model.diffusion_model.input_blocks.0.0.weight") shape = {320, 9, 3, 3};
-  }
-  const auto found = detect_single_file(empty_tensors(tensors));
-  ASSERT_TRUE(found.ok()) << found.error().format();
-  EXPECT_EQ(found->unet.in_channels, 9);
-}
-
-TEST(SingleFile, OtherFamiliesAreNamed) {
-  const auto error_of = [](const char* tensor) {
-    return detect_single_file(empty_tensors({{tensor, {4, 4}}})).error();
-  };
-  EXPECT_NE(error_of("conditioner.embedders.0.transformer.text_model.x").what.find("SDXL"), std::string::npos);
-  EXPECT_NE(error_of("cond_stage_model.model.transformer.x").what.find("2.x"), std::string::npos);
-  EXPECT_NE(error_of("model.diffusion_model.joint_blocks.0.x").what.find("3"), std::string::npos);
-  EXPECT_NE(error_of("double_blocks.0.img_attn.qkv.weight").what.find("Flux"), std::string::npos);
-  EXPECT_EQ(error_of("first_stage_model.encoder.conv_in.weight").code, ErrorCode::unsupported);
-  EXPECT_EQ(error_of("transformer.h.0.attn.weight").code, ErrorCode::bad_file);
-  EXPECT_EQ(detect_single_file({}).error().code, ErrorCode::bad_file);
-}
-
-TEST(SingleFile, MixedNamingsOfOneModelAreRefused) {
-  const auto mixed = vae_weights(empty_tensors({{"encoder.mid_block.attentions.0.query.weight", {4, 4}},
-                                                {"encoder.mid_block.attentions.0.to_q.weight", {4, 4}}}),
+TEST(Names, MixedNamingsOfOneModelAreRefused) {
+  const auto mixed = vae_weights(tensors_without_data({{"encoder.mid_block.attentions.0.query.weight", {4, 4}},
+                                                       {"encoder.mid_block.attentions.0.to_q.weight", {4, 4}}}),
                                  sd1_vae_config());
   ASSERT_FALSE(mixed.ok());
   EXPECT_EQ(mixed.error().code, ErrorCode::bad_file);

@@ -187,6 +187,62 @@ TEST(WeightMap, ScalesOfFp8Weights) {
   EXPECT_EQ(map.take_scale("d.weight"), nullptr);
   EXPECT_TRUE(map.report().complete());
   EXPECT_EQ(map.report().unused, Strings{"orphan.scale_weight"});
+  EXPECT_EQ(map.report().orphans, Strings{"orphan.scale_weight"});
+  EXPECT_EQ(map.report().text(),
+            "1 scale without its weight: \"orphan.scale_weight\"\n1 unused tensor: \"orphan.scale_weight\"");
+}
+
+TEST(WeightMap, OrphansOfBothSpellings) {
+  const WeightMap map =
+      map_of({zeros("a.weight_scale", {1}), zeros("b.scale_weight", {2}), zeros("c.weight_scale", {1}),
+              zeros("c.weight", {1}, DType::f8_e4m3), zeros("d.in_proj_weight_scale", {1})});
+  EXPECT_EQ(map.report().orphans, (Strings{"a.weight_scale", "b.scale_weight", "d.in_proj_weight_scale"}));
+}
+
+TEST(WeightMap, Int8NeedsItsScale) {
+  const WeightMap map = map_of(
+      {zeros("a.weight", {2, 2}, DType::i8), zeros("b.weight", {2, 2}, DType::i8), zeros("b.weight_scale", {2, 1})});
+  const auto alone = map.take("a.weight", {2, 2});
+  ASSERT_FALSE(alone.ok());
+  EXPECT_EQ(alone.error().code, ErrorCode::unsupported);
+  EXPECT_TRUE(error_has(alone.error(), {"\"a.weight\"", "INT8", "no scale"}));
+  ASSERT_TRUE(map.take("b.weight", {2, 2}).ok());
+  EXPECT_EQ(map.report().unscaled, Strings{"b.weight"});
+  EXPECT_NE(map.take_scale("b.weight"), nullptr);
+  EXPECT_TRUE(map.report().complete());
+}
+
+TEST(WeightMap, SplittingIntoParts) {
+  std::vector<float> numbers(12);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i);
+  const WeightMap file = map_of({make_tensor("l.fused_weight", DType::f16, {6, 2}, numbers), zeros("l.fused_bias", {6}),
+                                 zeros("l.fused_weight_scale", {}), zeros("l.other", {7})});
+  const auto parts_of = [](std::string_view name) -> Strings {
+    if (!name.starts_with("fused_")) return {};
+    const std::string end(name.substr(6));
+    return {"q." + end, "k." + end, "v." + end};
+  };
+  const auto apart = file.with_prefix("l.").split(parts_of);
+  ASSERT_TRUE(apart.ok()) << apart.error().format();
+  EXPECT_EQ(apart->names(), (Strings{"k.bias", "k.weight", "k.weight_scale", "other", "q.bias", "q.weight",
+                                     "q.weight_scale", "v.bias", "v.weight", "v.weight_scale"}));
+  const auto k = apart->take("k.weight", {2, 2});
+  ASSERT_TRUE(k.ok());
+  for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(load_element(DType::f16, (*k)->bytes, i), static_cast<double>(4 + i));
+  EXPECT_EQ(file.report().unused, (Strings{"l.fused_bias", "l.fused_weight_scale", "l.other"}));
+  EXPECT_NE(apart->take_scale("v.weight"), nullptr);
+  EXPECT_EQ(file.report().unused, (Strings{"l.fused_bias", "l.other"}));
+  EXPECT_FALSE(apart->take("v.weight", {3, 2}).ok());
+  EXPECT_TRUE(error_has(apart->take("v.none", {1}).error(), {"\"l.v.none\""}));
+}
+
+TEST(WeightMap, PartsMustDivide) {
+  const auto thirds = [](std::string_view) { return Strings{"a", "b", "c"}; };
+  const auto uneven = map_of({zeros("w", {7, 2})}).split(thirds);
+  ASSERT_FALSE(uneven.ok());
+  EXPECT_EQ(uneven.error().code, ErrorCode::shape);
+  EXPECT_TRUE(error_has(uneven.error(), {"\"w\"", "[7,2]", "multiple of 3"}));
+  EXPECT_FALSE(map_of({zeros("w", {3}), zeros("x", {3})}).split(thirds).ok());  // two tensors for one name
 }
 
 TEST(WeightMap, ReportsCountAndNameFive) {

@@ -100,6 +100,20 @@ def library():
         print(name, len(tensors), "tensors; against kdiffusion.py", worst)
 
 
+def zero_snr():
+    """Betas rescaled to zero terminal SNR, which needs v prediction: zero_snr.safetensors, names `<sampler>.<steps>.trail`."""
+    tensors = {}
+    for name, (kind, settings, _) in LIBRARY.items():
+        if name == "dpmpp_2m":
+            continue
+        for steps in (1, 2, 5, 16):
+            s = kind(**{**SD, **settings, **TRAILING, "prediction_type": "v_prediction", "rescale_betas_zero_snr": True})
+            tensors[f"{name}.{steps}.trail"] = library_loop(s, steps)
+            tensors[f"{name}.{steps}.timesteps"] = s.timesteps.numpy().astype(np.float32)
+    store.save(tensors, OUT / "zero_snr.safetensors")
+    print("zero_snr", len(tensors), "tensors")
+
+
 def k_diffusion():
     tensors, table = {}, kdiffusion.training_sigmas()
     for name, sampler in kdiffusion.SAMPLERS.items():
@@ -121,6 +135,7 @@ def main():
     OUT.mkdir(parents=True, exist_ok=True)
     store.save({"start": noise("start"), "noises": np.stack(NOISES)}, OUT / "inputs.safetensors")
     library()
+    zero_snr()
     k_diffusion()
 
 

@@ -12,6 +12,10 @@ Result<SamplerRun> plan(const NoiseSchedule& noise, const SamplerRequest& reques
   SamplerRun run;
   for (const int t : timesteps) {
     const double a = noise.alpha_bar(t);
+    if (!(a > 0) && noise.config().prediction != Prediction::v) {
+      return Error{ErrorCode::usage, "ddim cannot begin at noise alone with a model that predicts the noise",
+                   "its schedule has zero terminal SNR", "use another --sampling-method", ""};
+    }
     const int before = t - stride;
     const double final_alpha = noise.config().final_alpha_one ? 1.0 : noise.alpha_bar(0);
     const double next = before >= 0 ? noise.alpha_bar(before) : final_alpha;

@@ -44,4 +44,14 @@ ClipTextConfig clip_l_config() {
   return {};
 }
 
+ClipTextConfig open_clip_h_config() {
+  ClipTextConfig c;
+  c.width = 1024;
+  c.inner_width = 4096;
+  c.layers = 23;
+  c.heads = 16;  // of 64 numbers each
+  c.act = Activation::gelu;
+  return c;
+}
+
 }  // namespace chiaro::models

@@ -25,5 +25,7 @@ Result<ClipTextConfig> read_clip_text_config(const JsonConfig& json);
 
 // CLIP ViT-L/14, the text encoder of SD 1.x, for single files, which carry no config.
 ClipTextConfig clip_l_config();
+// The text half of OpenCLIP ViT-H/14 as SD 2.x uses it: 23 of its 24 layers (the last but one, with the last norm).
+ClipTextConfig open_clip_h_config();
 
 }  // namespace chiaro::models

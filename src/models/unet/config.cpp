@@ -112,4 +112,14 @@ UnetConfig sd1_unet_config() {
   return c;
 }
 
+UnetConfig sd2_unet_config() {
+  constexpr int64_t kHeadWidth = 64, kTextWidth = 1024;
+  UnetConfig c = sd1_unet_config();
+  for (UnetLevel& level : c.levels) {
+    level.heads = level.channels / kHeadWidth;
+    level.context = kTextWidth;
+  }
+  return c;
+}
+
 }  // namespace chiaro::models

@@ -48,5 +48,7 @@ Result<UnetConfig> read_unet_config(const JsonConfig& json);
 
 // SD 1.x, for single files, which carry no config. in_channels is 9 in the inpainting models.
 UnetConfig sd1_unet_config();
+// SD 2.x and SD-Turbo: heads of 64 channels, texts of OpenCLIP ViT-H.
+UnetConfig sd2_unet_config();
 
 }  // namespace chiaro::models

@@ -1,6 +1,8 @@
 // Names of the UNet in single files of SD 1.x, 2.x and XL: CompVis' openaimodel.py, whose modules are numbered in the
 // order in which they run.
+#include <array>
 #include <string>
+#include <utility>
 
 #include "models/manifest.h"
 #include "models/rename.h"
@@ -10,13 +12,24 @@ namespace {
 
 constexpr std::string_view kPrefix = "model.diffusion_model.";
 
+using Pair = std::pair<std::string_view, std::string_view>;
+constexpr std::array<Pair, 6> kResnet{{{"in_layers.0.", "norm1."},
+                                       {"in_layers.2.", "conv1."},
+                                       {"emb_layers.1.", "time_emb_proj."},
+                                       {"out_layers.0.", "norm2."},
+                                       {"out_layers.3.", "conv2."},
+                                       {"skip_connection.", "conv_shortcut."}}};
+constexpr std::array<Pair, 7> kEnds{{{"input_blocks.0.0.", "conv_in."},
+                                     {"time_embed.0.", "time_embedding.linear_1."},
+                                     {"time_embed.2.", "time_embedding.linear_2."},
+                                     {"label_emb.0.0.", "add_embedding.linear_1."},
+                                     {"label_emb.0.2.", "add_embedding.linear_2."},
+                                     {"out.0.", "conv_norm_out."},
+                                     {"out.2.", "conv_out."}}};
+constexpr std::array<Pair, 3> kMiddle{{{"0.", "resnets.0."}, {"1.", "attentions.0."}, {"2.", "resnets.1."}}};
+
 std::optional<std::string> resnet_name(std::string_view name) {
-  return exchange_front(name, {{"in_layers.0.", "norm1."},
-                               {"in_layers.2.", "conv1."},
-                               {"emb_layers.1.", "time_emb_proj."},
-                               {"out_layers.0.", "norm2."},
-                               {"out_layers.3.", "conv2."},
-                               {"skip_connection.", "conv_shortcut."}});
+  return exchange_front(name, kResnet);
 }
 
 // The parts of a spatial transformer have the same names in both.
@@ -88,6 +101,46 @@ std::optional<std::string> middle_name(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<std::string> original_layer_name(bool resnet, std::string_view name) {
+  return resnet ? exchange_back(name, kResnet) : std::optional<std::string>(name);
+}
+
+std::string place(int64_t k, int64_t j) {
+  return std::to_string(k) + "." + std::to_string(j) + ".";
+}
+
+// Below "down_blocks.".
+std::optional<std::string> original_down_name(std::string_view name, const UnetConfig& config) {
+  const auto level = take_index(name);
+  if (!level || *level >= static_cast<int64_t>(config.levels.size())) return std::nullopt;
+  int64_t k = 1;  // 0 is conv_in
+  for (int64_t i = 0; i < *level; ++i) k += config.levels[static_cast<size_t>(i)].layers + 1;
+  if (take_prefix(name, "downsamplers.0.conv.")) {
+    return place(k + config.levels[static_cast<size_t>(*level)].layers, 0) + "op." + std::string(name);
+  }
+  const bool resnet = take_prefix(name, "resnets.");
+  if (!resnet && !take_prefix(name, "attentions.")) return std::nullopt;
+  const auto index = take_index(name);
+  return index ? below(place(k + *index, resnet ? 0 : 1), original_layer_name(resnet, name)) : std::nullopt;
+}
+
+// Below "up_blocks.".
+std::optional<std::string> original_up_name(std::string_view name, const UnetConfig& config) {
+  const auto block = take_index(name);
+  const auto count = static_cast<int64_t>(config.levels.size());
+  if (!block || *block >= count) return std::nullopt;
+  int64_t k = 0;
+  for (int64_t i = 0; i < *block; ++i) k += config.levels[static_cast<size_t>(count - 1 - i)].layers + 1;
+  const UnetLevel& level = config.levels[static_cast<size_t>(count - 1 - *block)];
+  if (take_prefix(name, "upsamplers.0.conv.")) {
+    return place(k + level.layers, level.up_attention ? 2 : 1) + "conv." + std::string(name);
+  }
+  const bool resnet = take_prefix(name, "resnets.");
+  if (!resnet && !take_prefix(name, "attentions.")) return std::nullopt;
+  const auto index = take_index(name);
+  return index ? below(place(k + *index, resnet ? 0 : 1), original_layer_name(resnet, name)) : std::nullopt;
+}
+
 bool is_canonical(std::string_view name) {
   for (const std::string_view root : {"conv_in.", "time_embedding.", "add_embedding.", "down_blocks.", "mid_block.",
                                       "up_blocks.", "conv_norm_out.", "conv_out."}) {
@@ -99,18 +152,25 @@ bool is_canonical(std::string_view name) {
 }  // namespace
 
 std::optional<std::string> canonical_unet_name(std::string_view name, const UnetConfig& config) {
-  if (!take_prefix(name, kPrefix)) {
-    return is_canonical(name) ? std::optional<std::string>(name) : std::nullopt;
-  }
+  take_prefix(name, kPrefix);  // files of a denoiser alone have the same names without it
+  if (is_canonical(name)) return std::string(name);
   if (take_prefix(name, "input_blocks.")) return input_name(name, config);
   if (take_prefix(name, "middle_block.")) return middle_name(name);
   if (take_prefix(name, "output_blocks.")) return output_name(name, config);
-  return exchange_front(name, {{"time_embed.0.", "time_embedding.linear_1."},
-                               {"time_embed.2.", "time_embedding.linear_2."},
-                               {"label_emb.0.0.", "add_embedding.linear_1."},
-                               {"label_emb.0.2.", "add_embedding.linear_2."},
-                               {"out.0.", "conv_norm_out."},
-                               {"out.2.", "conv_out."}});
+  return exchange_front(name, kEnds);
+}
+
+std::optional<std::string> original_unet_name(std::string_view name, const UnetConfig& config) {
+  const std::string prefix(kPrefix);
+  if (take_prefix(name, "down_blocks.")) return below(prefix + "input_blocks.", original_down_name(name, config));
+  if (take_prefix(name, "up_blocks.")) return below(prefix + "output_blocks.", original_up_name(name, config));
+  if (!take_prefix(name, "mid_block.")) return below(prefix, exchange_back(name, kEnds));
+  const bool resnet = name.starts_with("resnets.");
+  const auto placed = exchange_back(name, kMiddle);
+  if (!placed) return std::nullopt;
+  constexpr size_t kPlace = 2;  // "0."
+  const std::string_view rest = std::string_view(*placed).substr(kPlace);
+  return below(prefix + "middle_block." + placed->substr(0, kPlace), original_layer_name(resnet, rest));
 }
 
 Result<WeightMap> unet_weights(const WeightMap& file, const UnetConfig& config) {

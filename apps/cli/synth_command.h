@@ -1,0 +1,18 @@
+// `chiaro synth MODEL OUT`: a checkpoint of random weights.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace chiaro::cli {
+
+struct SynthOptions {
+  std::string model;  // "sd15", "sd21", "sd-turbo"
+  std::string out;    // FILE.safetensors, or a folder to be made
+  std::string type = "f16";
+  uint64_t seed = 0;
+};
+
+int run_synth(const SynthOptions& options);
+
+}  // namespace chiaro::cli

@@ -1,0 +1,66 @@
+#include "models/needs.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "models/clip/model.h"
+#include "models/unet/model.h"
+#include "models/vae/model.h"
+
+namespace chiaro::models {
+namespace {
+
+// Gives every tensor that is asked for, without data, and notes it.
+class Recorder final : public nn::WeightSource {
+ public:
+  Result<TensorDataPtr> take(std::string_view name, const Shape& shape) override {
+    needs.emplace(std::string(name), shape);
+    auto tensor = std::make_shared<TensorData>();
+    tensor->name = std::string(name);
+    tensor->desc = dense(DType::f16, shape);
+    return TensorDataPtr(std::move(tensor));
+  }
+  TensorDataPtr take_scale(std::string_view) override { return nullptr; }
+
+  WeightShapes needs;
+};
+
+bool same_up_to_ones(const Shape& a, const Shape& b) {
+  for (int d = 0; d < std::max(a.rank(), b.rank()); ++d) {
+    if ((d < a.rank() ? a[d] : 1) != (d < b.rank() ? b[d] : 1)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<WeightShapes> clip_text_needs(const ClipTextConfig& config) {
+  Recorder weights;
+  CHIARO_TRY(build_clip_text(config, weights, {.length = 1}));
+  return std::move(weights.needs);
+}
+
+Result<WeightShapes> unet_needs(const UnetConfig& config) {
+  Recorder weights;
+  const int64_t side = int64_t{1} << (config.levels.size() - 1);
+  CHIARO_TRY(build_unet(config, weights, {.height = side, .width = side, .context_length = 1}));
+  return std::move(weights.needs);
+}
+
+Result<WeightShapes> vae_needs(const VaeConfig& config) {
+  Recorder weights;
+  CHIARO_TRY(build_vae_encoder(config, weights, {.height = config.scale(), .width = config.scale()}));
+  CHIARO_TRY(build_vae_decoder(config, weights, {.height = 1, .width = 1}));
+  return std::move(weights.needs);
+}
+
+int64_t count_matches(const WeightShapes& needs, const WeightMap& weights) {
+  int64_t count = 0;
+  for (const auto& [name, shape] : needs) {
+    const TensorDataPtr tensor = weights.find(name);
+    count += tensor != nullptr && same_up_to_ones(tensor->desc.shape, shape) ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace chiaro::models
