@@ -17,6 +17,8 @@ Replay::Replay(const ExecutionPlan& plan)
 
 Status Replay::run() {
   CHIARO_TRY(verify_graph(graph_));
+  extents_.reserve(graph_.values().size());
+  for (const ValueInfo& info : graph_.values()) extents_.push_back(extent_of(info.desc));
   if (plan_.devices.empty() || plan_.arenas.size() != plan_.devices.size()) {
     return plan_error(Point::bytes, "the plan has no devices, or not an arena for each", "", "");
   }
@@ -120,7 +122,7 @@ Status Replay::replay_kernel(const PlanStep& step) {
     const MemRef& ref = step.inputs[i];
     if (node.inputs[i].valid()) {
       CHIARO_TRY(check_read(node.inputs[i], ref, step.device, node.label));
-      CHIARO_TRY(order_access(ref, extent_of(graph_.info(node.inputs[i]).desc), false, node.label));
+      CHIARO_TRY(order_access(ref, extent(node.inputs[i]), false, node.label));
     } else if (ref.region != Region::none) {
       return plan_error(Point::operands, "an input left out has memory", ref_text(ref), node.label);
     }

@@ -28,9 +28,9 @@ Status Replay::replay_copy(const PlanStep& step) {
   copied_[index] = true;
   const std::string label = "copy " + std::to_string(step.copy);
   CHIARO_TRY(check_copy(step, copy, label));
-  const Extent extent = solid_extent(copy.end - copy.begin);
-  CHIARO_TRY(order_access(copy.from, extent, false, label));
-  CHIARO_TRY(order_access(copy.to, extent, true, label));
+  const Extent bytes = solid_extent(copy.end - copy.begin);
+  CHIARO_TRY(order_access(copy.from, bytes, false, label));
+  CHIARO_TRY(order_access(copy.to, bytes, true, label));
   StorageState& storage = state(info.storage);
   storage.copied = true;
   carry(copy);
@@ -76,7 +76,7 @@ Status Replay::check_copy(const PlanStep& step, const PlanCopy& copy, const std:
 // The bytes that the value looks at are at its version. What lies between its rows comes along as it is.
 Status Replay::check_carries(const PlanCopy& copy, const std::string& label) const {
   const ValueInfo& info = graph_.info(copy.value);
-  const Extent view = extent_of(info.desc);
+  const Extent& view = extent(copy.value);
   const int64_t base = copy.from.offset - copy.begin;
   std::string found;
   arenas_[static_cast<size_t>(copy.from.device)].all(
@@ -146,9 +146,9 @@ void Replay::bring_home(StorageState& storage, const PlanCopy& copy) const {
       left.push_back(away);
       continue;
     }
-    const Extent extent = extent_of(written.desc);
+    const Extent& rows = extent(away.value);
     const auto keep = [&](int64_t begin, int64_t end) {
-      if (touches(extent, begin - written.offset_bytes, end - written.offset_bytes)) {
+      if (touches(rows, begin - written.offset_bytes, end - written.offset_bytes)) {
         left.push_back({away.value, begin, end});
       }
     };

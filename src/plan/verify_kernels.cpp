@@ -21,43 +21,48 @@ Operand Replay::operand(Value v) const {
 }
 
 Status Replay::check_step(const PlanStep& step, const Node& node) {
-  const std::string name(node.op->name);
+  const std::string_view name = node.op->name;
   if (ran_[static_cast<size_t>(step.node)] >= 0) {
-    return plan_error(Point::kernels, "two steps run one node", name, node.label);
+    return plan_error(Point::kernels, "two steps run one node", std::string(name), node.label);
   }
-  if (node.op->kind == OpKind::view) return plan_error(Point::kernels, "a step runs a view", name, node.label);
+  if (node.op->kind == OpKind::view)
+    return plan_error(Point::kernels, "a step runs a view", std::string(name), node.label);
   if (step.inputs.size() != node.inputs.size()) {
-    return plan_error(Point::kernels, "a step has not the inputs of its node", name, node.label);
+    return plan_error(Point::kernels, "a step has not the inputs of its node", std::string(name), node.label);
   }
   const Device& at = device(step.device);
   const std::string& where = at.traits().name;
   if (!node.pin.empty() && node.pin != where) {
     for (const Device* pinned : plan_.devices) {
       if (pinned->traits().name != node.pin) continue;
-      return plan_error(Point::pins, "a node pinned to " + node.pin + " runs on " + where, name, node.label);
+      return plan_error(Point::pins, "a node pinned to " + node.pin + " runs on " + where, std::string(name),
+                        node.label);
     }
   }
   if (!node.device.empty() && node.device != where) {
-    return plan_error(Point::pins, "a node placed on " + node.device + " runs on " + where, name, node.label);
+    return plan_error(Point::pins, "a node placed on " + node.device + " runs on " + where, std::string(name),
+                      node.label);
   }
   return check_kernel(step, node, at);
 }
 
 Status Replay::check_kernel(const PlanStep& step, const Node& node, const Device& at) {
-  const std::string name(node.op->name), where = " on " + at.traits().name;
   const auto candidates = at.kernels(node.op->name);
   const bool known = std::any_of(candidates.begin(), candidates.end(),
                                  [&](const Kernel& kernel) { return kernel.name == step.kernel.kernel(); });
   if (step.kernel.empty() || !known) {
     return plan_error(Point::kernels, "a step has a kernel of another op",
-                      name + where + " is run by \"" + std::string(step.kernel.kernel()) + "\"", node.label);
+                      std::string(node.op->name) + " on " + at.traits().name + " is run by \"" +
+                          std::string(step.kernel.kernel()) + "\"",
+                      node.label);
   }
   operands_.clear();
   for (const Value v : node.inputs) operands_.push_back(operand(v));
   const Call call{node.op, &node.attrs, operands_, operand(node.output)};
   if (step.kernel.call() != call_digest(call, at.traits().name)) {
     return plan_error(Point::kernels, "a kernel plan was made for another call",
-                      std::string(step.kernel.kernel()) + where + " for " + value_text(node.output), node.label);
+                      std::string(step.kernel.kernel()) + " on " + at.traits().name + " for " + value_text(node.output),
+                      node.label);
   }
   if (const Status takes = at.accepts(call); !takes.ok()) {
     return plan_error(Point::kernels, "a node runs on a device that does not take it",

@@ -16,35 +16,37 @@ Status Replay::check_read(Value v, const MemRef& ref, int32_t reader, const std:
                       device_name(reader) + " does not address the memory of " + device_name(ref.device), label);
   }
   if (ref.region != Region::arena) return check_source(v, ref, label);
-  const Extent extent = extent_of(graph_.info(v).desc);
-  CHIARO_TRY(check_bounds(v, ref, extent.span(), label));
-  return check_holds(v, ref, extent, label);
+  CHIARO_TRY(check_bounds(v, ref, extent(v).span(), label));
+  return check_holds(v, ref, label);
 }
 
 Status Replay::check_source(Value v, const MemRef& ref, const std::string& label) const {
   const ValueInfo& info = graph_.info(v);
   const MemRef& home = state(info.storage).home;
-  const std::string looked = value_text(v) + " is looked for in " + ref_text(ref);
+  const auto misplaced = [&](std::string why) {
+    return plan_error(Point::operands, value_text(v) + " is looked for in " + ref_text(ref), std::move(why), label);
+  };
   if (ref.region != home.region || ref.index != home.index || ref.offset != info.offset_bytes || info.version != 0) {
-    return plan_error(Point::operands, looked, "it lives at " + ref_text(home), label);
+    return misplaced("it lives at " + ref_text(home));
   }
-  if (info.offset_bytes + extent_of(info.desc).span() > graph_.storage(info.storage).bytes) {
+  if (info.offset_bytes + extent(v).span() > graph_.storage(info.storage).bytes) {
     return plan_error(Point::operands, value_text(v) + " reaches beyond its storage", ref_text(ref), label);
   }
   if (staged(ref)) return {};
-  return plan_error(Point::operands, looked, "nothing brings it to " + device_name(ref.device), label);
+  return misplaced("nothing brings it to " + device_name(ref.device));
 }
 
-Status Replay::check_holds(Value v, const MemRef& ref, const Extent& extent, const std::string& label) const {
+Status Replay::check_holds(Value v, const MemRef& ref, const std::string& label) const {
   const ValueInfo& info = graph_.info(v);
+  const Extent& view = extent(v);
   const int64_t base = ref.offset - info.offset_bytes;
   std::string found;
   arenas_[static_cast<size_t>(ref.device)].all(
-      ref.offset, ref.offset + extent.span(), [&](int64_t a, int64_t b, const Holding& h) {
+      ref.offset, ref.offset + view.span(), [&](int64_t a, int64_t b, const Holding& h) {
         const bool holds =
             h.storage == info.storage && h.base == base &&
-            same_bytes(info.storage, h.version, info.version, a - base, b - base, extent, info.offset_bytes);
-        if (holds || !touches(extent, a - ref.offset, b - ref.offset)) return true;
+            same_bytes(info.storage, h.version, info.version, a - base, b - base, view, info.offset_bytes);
+        if (holds || !touches(view, a - ref.offset, b - ref.offset)) return true;
         found = holding_text(ref.device, h, a, b);
         return false;
       });
@@ -68,7 +70,7 @@ bool Replay::same_bytes(int32_t storage, int32_t have, int32_t want, int64_t a, 
   if (!s.copied && have < want && want <= s.version) return true;
   for (int32_t w = std::min(have, want); w < std::max(have, want); ++w) {
     const ValueInfo& write = graph_.info(s.writes[static_cast<size_t>(w)]);
-    if (common_byte(extent_of(write.desc), write.offset_bytes, view, at, a, b)) return false;
+    if (common_byte(extent(s.writes[static_cast<size_t>(w)]), write.offset_bytes, view, at, a, b)) return false;
   }
   return true;
 }
@@ -81,11 +83,11 @@ std::string Replay::holding_text(int32_t device, const Holding& h, int64_t a, in
          range_text(a - h.base, b - h.base);
 }
 
-Status Replay::order_access(const MemRef& ref, const Extent& extent, bool write, const std::string& label) {
+Status Replay::order_access(const MemRef& ref, const Extent& bytes, bool write, const std::string& label) {
   if (accesses_.empty() || ref.region != Region::arena) return {};
   const auto now = static_cast<int32_t>(step_);
   const int32_t segment = order_.segment_of(step_);
-  const int32_t other = accesses_[static_cast<size_t>(ref.device)].add({now, segment, write, ref.offset, extent});
+  const int32_t other = accesses_[static_cast<size_t>(ref.device)].add({now, segment, write, ref.offset, bytes});
   if (other < 0) return {};
   const int32_t earlier = order_.segment_of(static_cast<size_t>(other));
   return plan_error(Point::order,

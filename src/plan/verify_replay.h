@@ -49,7 +49,7 @@ class Replay {
   // verify_reads.cpp: point 2
   Status check_read(Value v, const MemRef& ref, int32_t reader, const std::string& label);
   Status check_source(Value v, const MemRef& ref, const std::string& label) const;
-  Status check_holds(Value v, const MemRef& ref, const Extent& extent, const std::string& label) const;
+  Status check_holds(Value v, const MemRef& ref, const std::string& label) const;
   Status check_bounds(Value v, const MemRef& ref, int64_t bytes, const std::string& label) const;
   // Whether bytes [a, b) of a storage are the same at version `have` and `want`, as far as `view` (which starts at byte
   // `at` of the storage) looks at them.
@@ -66,7 +66,7 @@ class Replay {
                         int64_t end) const;
   Status write(const PlanStep& step, const Node& node);
   Status write_in_place(const PlanStep& step, const Node& node);
-  void mark_written(const MemRef& output, const ValueInfo& out, const Extent& extent);
+  void mark_written(const MemRef& output, Value written);
 
   // verify_copies.cpp: points 2, 3 and 4 of copies
   Status replay_copy(const PlanStep& step);
@@ -78,8 +78,9 @@ class Replay {
   void bring_home(StorageState& state, const PlanCopy& copy) const;
 
   // verify_reads.cpp: point 5 of one access of the step that is replayed
-  Status order_access(const MemRef& ref, const Extent& extent, bool write, const std::string& label);
+  Status order_access(const MemRef& ref, const Extent& bytes, bool write, const std::string& label);
 
+  const Extent& extent(Value v) const { return extents_[static_cast<size_t>(v.id)]; }
   StorageState& state(int32_t storage) { return storages_[static_cast<size_t>(storage)]; }
   const StorageState& state(int32_t storage) const { return storages_[static_cast<size_t>(storage)]; }
   ArenaContents& arena(int32_t device) { return arenas_[static_cast<size_t>(device)]; }
@@ -107,6 +108,7 @@ class Replay {
   std::vector<ArenaContents> arenas_;                 // by device
   std::vector<ArenaAccesses> accesses_;               // likewise; empty where there is one queue
   std::vector<Operand> operands_;                     // of the node at hand
+  std::vector<Extent> extents_;                       // by value
   size_t step_ = 0;                                   // the one that is replayed
 };
 

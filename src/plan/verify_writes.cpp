@@ -14,18 +14,17 @@ Status Replay::check_result(const PlanStep& step, const Node& node) {
     return plan_error(Point::bytes, value_text(node.output) + " would be written to " + ref_text(at),
                       "inputs and weights are never written", node.label);
   }
-  const ValueInfo& out = graph_.info(node.output);
-  const Extent extent = extent_of(out.desc);
+  const Extent& bytes = extent(node.output);
   if (node.op->kind == OpKind::inplace) {
-    CHIARO_TRY(check_bounds(node.output, at, extent.span(), node.label));
+    CHIARO_TRY(check_bounds(node.output, at, bytes.span(), node.label));
     return check_target(step, node);
   }
   if (at.device != step.device) {
     return plan_error(Point::targets, value_text(node.output) + " would be written to another device",
                       ref_text(at) + " from " + device_name(step.device), node.label);
   }
-  CHIARO_TRY(check_bounds(node.output, at, extent.span(), node.label));
-  if (extent.rank != 0) {
+  CHIARO_TRY(check_bounds(node.output, at, bytes.span(), node.label));
+  if (bytes.rank != 0) {
     return plan_error(Point::bytes, value_text(node.output) + " is a result that is not dense", "", node.label);
   }
   if (at.offset % kStorageAlignment != 0) {
@@ -55,7 +54,7 @@ Status Replay::check_target(const PlanStep& step, const Node& node) const {
 // A result may take the memory of the operand that its op names: the same bytes of the same shape, and no others.
 Status Replay::check_alias(const PlanStep& step, const Node& node) const {
   const ValueInfo& out = graph_.info(node.output);
-  const int64_t begin = step.output.offset, end = begin + extent_of(out.desc).run;
+  const int64_t begin = step.output.offset, end = begin + extent(node.output).run;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!overlaps_operand(step, node, i, step.output.device, begin, end)) continue;
     const bool named = node.op->alias.may_overwrite == static_cast<int>(i);
@@ -72,7 +71,7 @@ bool Replay::overlaps_operand(const PlanStep& step, const Node& node, size_t i, 
                               int64_t end) const {
   const MemRef& ref = step.inputs[i];
   if (!node.inputs[i].valid() || ref.region != Region::arena || ref.device != device) return false;
-  return touches(extent_of(graph_.info(node.inputs[i]).desc), begin - ref.offset, end - ref.offset);
+  return touches(extent(node.inputs[i]), begin - ref.offset, end - ref.offset);
 }
 
 Status Replay::check_scratch(const PlanStep& step, const Node& node) const {
@@ -88,7 +87,7 @@ Status Replay::check_scratch(const PlanStep& step, const Node& node) const {
     return plan_error(Point::bytes, "scratch lies on operand " + value_text(node.inputs[i]), range_text(begin, end),
                       node.label);
   }
-  const Extent out = extent_of(graph_.info(node.output).desc);
+  const Extent& out = extent(node.output);
   if (step.output.device != step.device || !touches(out, begin - step.output.offset, end - step.output.offset)) {
     return {};
   }
@@ -98,35 +97,37 @@ Status Replay::check_scratch(const PlanStep& step, const Node& node) const {
 
 Status Replay::write(const PlanStep& step, const Node& node) {
   const ValueInfo& out = graph_.info(node.output);
-  const Extent extent = extent_of(out.desc);
+  const Extent& result = extent(node.output);
   if (const int64_t bytes = step.kernel.scratch_bytes(); bytes > 0) {
     arena(step.device).set(step.scratch_offset, step.scratch_offset + bytes, {kHoldsScratch, 0, 0});
     const MemRef scratch{Region::arena, step.device, 0, step.scratch_offset};
     CHIARO_TRY(order_access(scratch, solid_extent(bytes), true, node.label));
   }
-  CHIARO_TRY(order_access(step.output, extent, true, node.label));
+  CHIARO_TRY(order_access(step.output, result, true, node.label));
   if (node.op->kind == OpKind::inplace) return write_in_place(step, node);
   state(out.storage).home = step.output;
   arena(step.output.device)
-      .set(step.output.offset, step.output.offset + extent.run, {out.storage, 0, step.output.offset});
+      .set(step.output.offset, step.output.offset + result.run, {out.storage, 0, step.output.offset});
   return {};
 }
 
 Status Replay::write_in_place(const PlanStep& step, const Node& node) {
   const ValueInfo& out = graph_.info(node.output);
-  const Extent extent = extent_of(out.desc);
-  mark_written(step.output, out, extent);
+  const Extent& written = extent(node.output);
+  mark_written(step.output, node.output);
   StorageState& storage = state(out.storage);
   storage.version = out.version;
-  if (!is_home(out.storage, step.output.device, step.output.offset - out.offset_bytes) && extent.run > 0) {
-    storage.away.push_back({node.output, out.offset_bytes, out.offset_bytes + extent.span()});
+  if (!is_home(out.storage, step.output.device, step.output.offset - out.offset_bytes) && written.run > 0) {
+    storage.away.push_back({node.output, out.offset_bytes, out.offset_bytes + written.span()});
   }
   return {};
 }
 
 // The target was read, so its bytes are those of the version before. Bytes between its rows keep what they hold; where
 // that is of this storage as the version before has it, the new version has it, too, and a whole part is marked.
-void Replay::mark_written(const MemRef& output, const ValueInfo& out, const Extent& extent) {
+void Replay::mark_written(const MemRef& output, Value written) {
+  const ValueInfo& out = graph_.info(written);
+  const Extent& rows = extent(written);
   const int64_t begin = output.offset, base = begin - out.offset_bytes;
   std::vector<std::pair<int64_t, int64_t>> parts;  // joined where they meet
   const auto mark = [&](int64_t a, int64_t b) {
@@ -135,13 +136,13 @@ void Replay::mark_written(const MemRef& output, const ValueInfo& out, const Exte
     else
       parts.emplace_back(a, b);
   };
-  arena(output.device).all(begin, begin + extent.span(), [&](int64_t a, int64_t b, const Holding& h) {
+  arena(output.device).all(begin, begin + rows.span(), [&](int64_t a, int64_t b, const Holding& h) {
     if (h.storage != out.storage || h.base != base) return true;
     if (same_bytes(out.storage, h.version, out.version - 1, a - base, b - base, solid_extent(b - a), a - base)) {
       mark(a, b);
       return true;
     }
-    for_each_run(extent, [&](int64_t run_begin, int64_t run_end) {  // an image that is stale between the rows
+    for_each_run(rows, [&](int64_t run_begin, int64_t run_end) {  // an image that is stale between the rows
       const int64_t from = std::max(a, begin + run_begin), to = std::min(b, begin + run_end);
       if (from < to) mark(from, to);
     });
