@@ -1,12 +1,13 @@
-// Arguments of silu's GPU kernel.
+// Arguments of the unary GPU kernels.
 #pragma once
 
 #include "gpu/nest_args.h"
 
 namespace chiaro {
 
-struct SiluGpuArgs {
-  GpuNest nest;  // operands: y, x
+struct UnaryGpuArgs {
+  GpuNest nest;        // operands: y, x
+  float scale, shift;  // where the function is none: y = x * scale + shift
 };
 
 }  // namespace chiaro

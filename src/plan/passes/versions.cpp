@@ -2,7 +2,7 @@
 //
 // A value is (storage, version). A node that writes version k+1 may stand before a reader of version k: the old
 // contents are then copied just before the write and the reader takes the copy. Memory of graph inputs belongs to the
-// caller: an input that is written anywhere is copied first.
+// caller: an input that is written anywhere is copied first. An operand that overlaps the target is copied, too.
 #include <algorithm>
 
 #include "graph/after.h"
@@ -102,10 +102,28 @@ class VersionsPass {
   void emit_compute(const Node& node) {
     std::vector<Value> inputs = rewriter_.mapped_inputs(node);
     // The target of a write is the memory itself, never a saved copy.
-    if (node.op->kind == OpKind::inplace) inputs[0] = memory_of(node.inputs[0]);
+    if (node.op->kind == OpKind::inplace) {
+      inputs[0] = memory_of(node.inputs[0]);
+      detach_operands(node, inputs);
+    }
     const Value out = rewriter_.emit(node, *node.op, node.attrs, std::move(inputs));
     rewriter_.map(node.output, out);
     in_place_[static_cast<size_t>(node.output.id)] = out;
+  }
+
+  // An operand that shares bytes with the target, otherwise than as the same view, is read whole before the write:
+  // kernels may count on it.
+  void detach_operands(const Node& node, std::vector<Value>& inputs) {
+    const ValueInfo& target = graph_.info(node.inputs[0]);
+    for (size_t i = 1; i < inputs.size(); ++i) {
+      const Value v = node.inputs[i];
+      if (!v.valid() || inputs[i] != memory_of(v)) continue;  // left out, or a saved copy already
+      const ValueInfo& info = graph_.info(v);
+      const bool same = info.offset_bytes == target.offset_bytes && info.desc == target.desc;
+      if (info.storage != target.storage || same || !overlap(info, target)) continue;
+      inputs[i] = rewriter_.emit(node, op_def_contiguous(), {}, {inputs[i]});
+      ++context_.changes;
+    }
   }
 
   // A view of a saved value has two faces: its contents lie in the copy, its place in the memory that went on.

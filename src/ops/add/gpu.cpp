@@ -1,0 +1,10 @@
+#include "ops/add/op.h"
+#include "ops/elementwise_gpu.h"
+
+namespace chiaro {
+
+Kernels gpu_kernels_add() {
+  return make_kernels<BinaryGpu<Add, GpuBinary::plus>>();
+}
+
+}  // namespace chiaro
