@@ -25,6 +25,8 @@ std::vector<int64_t> bytes_of(const TensorDesc& desc) {
   return {bytes.begin(), bytes.end()};
 }
 
+}  // namespace
+
 // By storage, version and byte: the version whose write made the byte.
 class Meaning {
  public:
@@ -58,6 +60,8 @@ class Meaning {
   std::vector<std::vector<int64_t>> bytes_;              // by value
   std::vector<std::vector<std::vector<int32_t>>> made_;  // by storage, version, byte
 };
+
+namespace {
 
 // The memories of a plan: (region, device, index); arenas have index 0.
 using MemoryKey = std::tuple<Region, int32_t, int32_t>;
@@ -96,8 +100,9 @@ bool meet(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {  // bo
 
 class Judge {
  public:
-  Judge(const ExecutionPlan& plan, const std::map<std::pair<int32_t, std::string>, std::vector<uint64_t>>& calls)
-      : plan_(plan), calls_(calls), meaning_(plan.graph) {}
+  Judge(const ExecutionPlan& plan, const Meaning& meaning,
+        const std::map<std::pair<int32_t, std::string>, std::vector<uint64_t>>& calls)
+      : plan_(plan), meaning_(meaning), calls_(calls) {}
 
   std::string run(int orders, uint64_t seed) {
     take_memories();
@@ -343,8 +348,8 @@ class Judge {
   }
 
   const ExecutionPlan& plan_;
+  const Meaning& meaning_;
   const std::map<std::pair<int32_t, std::string>, std::vector<uint64_t>>& calls_;
-  Meaning meaning_;
   std::map<MemoryKey, std::vector<Cell>> memories_;  // as they are before the first step
   std::vector<std::vector<bool>> before_;            // by two segments
   std::vector<size_t> segment_of_;                   // by step
@@ -353,7 +358,7 @@ class Judge {
 
 }  // namespace
 
-Oracle::Oracle(const ExecutionPlan& whole) {
+Oracle::Oracle(const ExecutionPlan& whole) : meaning_(std::make_shared<Meaning>(whole.graph)) {
   for (const PlanStep& step : whole.steps) {
     if (step.copy >= 0) continue;
     allow(step.node, whole.devices[static_cast<size_t>(step.device)]->traits().name, step.kernel.call());
@@ -361,7 +366,7 @@ Oracle::Oracle(const ExecutionPlan& whole) {
 }
 
 std::string Oracle::harm(const ExecutionPlan& plan, int orders, uint64_t seed) const {
-  return Judge(plan, calls_).run(orders, seed);
+  return Judge(plan, *meaning_, calls_).run(orders, seed);
 }
 
 }  // namespace chiaro::testing

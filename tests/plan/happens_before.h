@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,9 +15,12 @@
 
 namespace chiaro::testing {
 
+class Meaning;  // what every byte of every value is
+
 class Oracle {
  public:
-  // `whole` is a plan that is right; its kernels are the ones that its nodes may run with.
+  // `whole` is a plan that is right; its kernels are the ones that its nodes may run with. It outlives the oracle, and
+  // its graph stays as it is.
   explicit Oracle(const ExecutionPlan& whole);
   // That kernel plans of this call may run `node` on `device`, too.
   void allow(int32_t node, const std::string& device, uint64_t call) { calls_[{node, device}].push_back(call); }
@@ -27,6 +31,7 @@ class Oracle {
   std::string harm(const ExecutionPlan& plan, int orders, uint64_t seed) const;
 
  private:
+  std::shared_ptr<const Meaning> meaning_;
   std::map<std::pair<int32_t, std::string>, std::vector<uint64_t>> calls_;  // by node and device
 };
 

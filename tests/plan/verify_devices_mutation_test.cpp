@@ -137,7 +137,7 @@ std::vector<std::vector<float>> random_inputs(const ExecutionPlan& plan, std::mt
 
 TEST(VerifyDevicesMutations, HarmfulOnesAreRefused) {
   constexpr int kMutantsEach = 30;
-  const int wanted = plans_wanted(CHIARO_SANITIZED ? 20 : 120);
+  const int wanted = plans_wanted(CHIARO_SANITIZED ? 20 : 80);
   std::mt19937_64 random(31337);
   std::map<std::string, Tally> tallies, reasons;
   Tally all;
