@@ -1,4 +1,5 @@
-// A chain computes, in f32, the very bytes of its single nodes: the fuse pass may join them anywhere.
+// elementwise_chain: in f32 it computes the very bytes of its single nodes, so that the fuse pass may join them anywhere;
+// its programs read back, and what it does not understand it refuses.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -8,6 +9,7 @@
 #include "ops/add/op.h"
 #include "ops/add_/op.h"
 #include "ops/div/op.h"
+#include "ops/elementwise_chain/op.h"
 #include "ops/gelu/op.h"
 #include "ops/mul/op.h"
 #include "ops/mul_/op.h"
@@ -90,6 +92,37 @@ TEST(ElementwiseChain, HasTheBytesOfItsNodes) {
     ASSERT_EQ(0, std::memcmp(got.data(), want.data(), want.size() * sizeof(float))) << "seed " << seed;
     EXPECT_LT(joined, single) << "seed " << seed;
   }
+}
+
+TEST(ElementwiseChain, ProgramsReadBack) {
+  for (const char* text :
+       {"mul 1; add 2; silu", "scale 0.1", "scale -2 1e-30", "rsub 8; rdiv 0; gelu_tanh; quick_gelu"}) {
+    const auto steps = parse_chain(text);
+    ASSERT_TRUE(steps.ok()) << steps.error().format();
+    EXPECT_EQ(chain_text(*steps), text);
+  }
+}
+
+TEST(ElementwiseChain, RefusesWhatItDoesNotUnderstand) {
+  const auto refusal = [](const char* steps, int operands, DType dtype = DType::f32) {
+    GraphBuilder g;
+    std::vector<Value> inputs{g.input("x", dense(DType::f32, {2, 8}))};
+    for (int k = 0; k < operands; ++k) inputs.push_back(g.input("in", dense(dtype, {8})));
+    elementwise_chain(g, {.steps = steps}, std::move(inputs));
+    return g.failed() ? g.status().error().what + ": " + g.status().error().why : std::string("taken");
+  };
+  EXPECT_EQ(refusal("mul 1; silu", 1), "taken");
+  for (const char* steps :
+       {"", "mul 1;", "mul", "mul 9", "mul 1 2", "relu", "scale", "scale one", "silu 1", "mul  -1"}) {
+    EXPECT_NE(refusal(steps, 1).find("is not understood"), std::string::npos) << steps << ": " << refusal(steps, 1);
+  }
+  EXPECT_NE(refusal("mul 2", 1).find("there is no such input"), std::string::npos);
+  EXPECT_NE(refusal("silu", 1).find("no step reads it"), std::string::npos);
+  EXPECT_NE(refusal("rsub 1", 1, DType::f16).find("of x's dtype"), std::string::npos);
+  EXPECT_NE(refusal("add 1", 1, DType::i32).find("not a plain number tensor"), std::string::npos);
+  std::string many = "silu";
+  for (int i = 0; i < kMaxChainSteps; ++i) many += "; silu";
+  EXPECT_NE(refusal(many.c_str(), 0).find("at most 32 steps"), std::string::npos);
 }
 
 }  // namespace
