@@ -1,5 +1,5 @@
-// elementwise_chain: in f32 it computes the very bytes of its single nodes, so that the fuse pass may join them anywhere;
-// its programs read back, and what it does not understand it refuses.
+// elementwise_chain: in f32 it computes the very bytes of its single nodes, so that the fuse pass may join them
+// anywhere; its programs read back, and what it does not understand it refuses.
 #include <gtest/gtest.h>
 
 #include <cstring>
