@@ -43,61 +43,104 @@ typedef unsigned char uchar;
 namespace chiaro {}
 using namespace chiaro;
 
-GPU_FN float bits_to_float(uint u) { return __uint_as_float(u); }
-GPU_FN uint float_to_bits(float f) { return __float_as_uint(f); }
-GPU_FN half bits_to_half(uint u) { return __ushort_as_half(static_cast<ushort>(u)); }
+GPU_FN float bits_to_float(uint u) {
+  return __uint_as_float(u);
+}
+GPU_FN uint float_to_bits(float f) {
+  return __float_as_uint(f);
+}
+GPU_FN half bits_to_half(uint u) {
+  return __ushort_as_half(static_cast<ushort>(u));
+}
 
-struct __align__(8) half4 { half x, y, z, w; };
-GPU_FN float4 to_float4(half4 v) { return make_float4(float(v.x), float(v.y), float(v.z), float(v.w)); }
-GPU_FN half4 to_half4(float4 v) { return {half(v.x), half(v.y), half(v.z), half(v.w)}; }
+struct __align__(8) half4 {
+  half x, y, z, w;
+};
+GPU_FN float4 to_float4(half4 v) {
+  return make_float4(float(v.x), float(v.y), float(v.z), float(v.w));
+}
+GPU_FN half4 to_half4(float4 v) {
+  return {half(v.x), half(v.y), half(v.z), half(v.w)};
+}
 
-#define GPU_CUDA_VECTOR_OP(op)                                                                             \
-  GPU_FN float4 operator op(float4 a, float4 b) {                                                          \
-    return make_float4(a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w);                                    \
-  }                                                                                                        \
-  GPU_FN float4 operator op(float4 a, float b) { return make_float4(a.x op b, a.y op b, a.z op b, a.w op b); } \
-  GPU_FN float2 operator op(float2 a, float2 b) { return make_float2(a.x op b.x, a.y op b.y); }            \
-  GPU_FN float2 operator op(float2 a, float b) { return make_float2(a.x op b, a.y op b); }
+#define GPU_CUDA_VECTOR_OP(op)                                          \
+  GPU_FN float4 operator op(float4 a, float4 b) {                       \
+    return make_float4(a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w); \
+  }                                                                     \
+  GPU_FN float4 operator op(float4 a, float b) {                        \
+    return make_float4(a.x op b, a.y op b, a.z op b, a.w op b);         \
+  }                                                                     \
+  GPU_FN float2 operator op(float2 a, float2 b) {                       \
+    return make_float2(a.x op b.x, a.y op b.y);                         \
+  }                                                                     \
+  GPU_FN float2 operator op(float2 a, float b) {                        \
+    return make_float2(a.x op b, a.y op b);                             \
+  }
 GPU_CUDA_VECTOR_OP(+)
 GPU_CUDA_VECTOR_OP(-)
 GPU_CUDA_VECTOR_OP(*)
 GPU_CUDA_VECTOR_OP(/)
-GPU_FN float dot(float4 a, float4 b) { return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w; }
-GPU_FN float clamp(float v, float low, float high) { return fminf(fmaxf(v, low), high); }
-GPU_FN int clamp(int v, int low, int high) { return min(max(v, low), high); }
-GPU_FN uint clamp(uint v, uint low, uint high) { return min(max(v, low), high); }
+GPU_FN float dot(float4 a, float4 b) {
+  return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
+}
+GPU_FN float clamp(float v, float low, float high) {
+  return fminf(fmaxf(v, low), high);
+}
+GPU_FN int clamp(int v, int low, int high) {
+  return min(max(v, low), high);
+}
+GPU_FN uint clamp(uint v, uint low, uint high) {
+  return min(max(v, low), high);
+}
 
 // Barriers and simdgroup operations ----------------------------------------------------------------------------------
 
 enum class mem_flags { mem_none = 0, mem_device = 1, mem_threadgroup = 2, mem_device_and_threadgroup = 3 };
-GPU_FN mem_flags operator|(mem_flags a, mem_flags b) { return mem_flags(int(a) | int(b)); }
-GPU_FN void threadgroup_barrier(mem_flags) { __syncthreads(); }
-GPU_FN void simdgroup_barrier(mem_flags) { __syncwarp(); }
+GPU_FN mem_flags operator|(mem_flags a, mem_flags b) {
+  return mem_flags(int(a) | int(b));
+}
+GPU_FN void threadgroup_barrier(mem_flags) {
+  __syncthreads();
+}
+GPU_FN void simdgroup_barrier(mem_flags) {
+  __syncwarp();
+}
 template <class T>
-GPU_FN T simd_shuffle(T v, ushort lane) { return __shfl_sync(0xFFFFFFFFu, v, lane); }
+GPU_FN T simd_shuffle(T v, ushort lane) {
+  return __shfl_sync(0xFFFFFFFFu, v, lane);
+}
 template <class T>
-GPU_FN T simd_shuffle_xor(T v, ushort mask) { return __shfl_xor_sync(0xFFFFFFFFu, v, mask); }
+GPU_FN T simd_shuffle_xor(T v, ushort mask) {
+  return __shfl_xor_sync(0xFFFFFFFFu, v, mask);
+}
 template <class T>
-GPU_FN T simd_broadcast(T v, ushort lane) { return __shfl_sync(0xFFFFFFFFu, v, lane); }
-#define GPU_CUDA_REDUCE(name, expression)                      \
-  template <class T>                                           \
-  GPU_FN T name(T a) {                                         \
-    for (int o = 16; o > 0; o >>= 1) {                         \
-      const T b = __shfl_xor_sync(0xFFFFFFFFu, a, o);          \
-      a = expression;                                          \
-    }                                                          \
-    return a;                                                  \
+GPU_FN T simd_broadcast(T v, ushort lane) {
+  return __shfl_sync(0xFFFFFFFFu, v, lane);
+}
+#define GPU_CUDA_REDUCE(name, expression)             \
+  template <class T>                                  \
+  GPU_FN T name(T a) {                                \
+    for (int o = 16; o > 0; o >>= 1) {                \
+      const T b = __shfl_xor_sync(0xFFFFFFFFu, a, o); \
+      a = expression;                                 \
+    }                                                 \
+    return a;                                         \
   }
 GPU_CUDA_REDUCE(simd_sum, a + b)
 GPU_CUDA_REDUCE(simd_max, max(a, b))
 GPU_CUDA_REDUCE(simd_min, min(a, b))
 
-// 8x8 matrices: lane l holds row l / 4, columns l % 4 * 2 and the next. Products go through shuffles: right on every GPU,
-// not fast; a tuned matrix product on CUDA is another candidate.
+// 8x8 matrices: lane l holds row l / 4, columns l % 4 * 2 and the next. Products go through shuffles: right on every
+// GPU, not fast; a tuned matrix product on CUDA is another candidate.
 template <class T>
-struct GpuSimdMatrix { T v[2]; };
+struct GpuSimdMatrix {
+  T v[2];
+};
 #define SIMD_MATRIX(T) GpuSimdMatrix<T>
-#define SIMD_MATRIX_ZERO(T) GpuSimdMatrix<T>{{T(0), T(0)}}
+#define SIMD_MATRIX_ZERO(T) \
+  GpuSimdMatrix<T> {        \
+    { T(0), T(0) }          \
+  }
 template <class T, class U>
 GPU_FN void simdgroup_load(GpuSimdMatrix<T>& m, const U* p, uint row) {
   const uint at = gpu_lane / 4u * row + gpu_lane % 4u * 2u;

@@ -1,5 +1,5 @@
-// The dialect as Metal Shading Language (2.4 and later). Only text: it is preprocessed when the engine is built, without
-// any system header, and <metal_stdlib> goes in front of the result.
+// The dialect as Metal Shading Language (2.4 and later). Only text: it is preprocessed when the engine is built,
+// without any system header, and <metal_stdlib> goes in front of the result.
 #pragma once
 
 #define GPU_FN static inline
@@ -21,11 +21,10 @@
 #define GPU_IN_ANY(name, n) device const uchar* name [[buffer(n)]]
 #define GPU_OUT_ANY(name, n) device uchar* name [[buffer(n)]]
 #define GPU_ARGS(T, name, n) constant T& name [[buffer(n)]]
-#define GPU_KERNEL(name, needs, group_bytes, ...)                                                        \
-  kernel void name(__VA_ARGS__, uint gpu_thread [[thread_index_in_threadgroup]],                         \
-                   uint3 gpu_group [[threadgroup_position_in_grid]],                                     \
-                   uint3 gpu_threads3 [[threads_per_threadgroup]],                                       \
-                   uint3 gpu_groups [[threadgroups_per_grid]], uint gpu_lane [[thread_index_in_simdgroup]], \
+#define GPU_KERNEL(name, needs, group_bytes, ...)                                                                    \
+  kernel void name(__VA_ARGS__, uint gpu_thread [[thread_index_in_threadgroup]],                                     \
+                   uint3 gpu_group [[threadgroup_position_in_grid]], uint3 gpu_threads3 [[threads_per_threadgroup]], \
+                   uint3 gpu_groups [[threadgroups_per_grid]], uint gpu_lane [[thread_index_in_simdgroup]],          \
                    uint gpu_simd [[simdgroup_index_in_threadgroup]])
 #define GPU_KERNELS(op, ...)
 #define gpu_threads (gpu_threads3.x)

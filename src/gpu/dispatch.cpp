@@ -52,7 +52,8 @@ Status check_dispatch(const GpuDispatch& d, const gpu::Traits& traits) {
   if (d.groups.count() == 0 || d.groups.x > 0x7FFFFFFFu || d.groups.y > 65535 || d.groups.z > 65535) {
     return refusal(d,
                    "a grid of " + std::to_string(d.groups.x) + " x " + std::to_string(d.groups.y) + " x " +
-                       std::to_string(d.groups.z) + " threadgroups; 2147483647 x 65535 x 65535 are possible, none is not",
+                       std::to_string(d.groups.z) +
+                       " threadgroups; 2147483647 x 65535 x 65535 are possible, none is not",
                    "split the launch");
   }
   if (static_cast<int64_t>(d.threadgroup_bytes) > traits.threadgroup_bytes) {
@@ -78,9 +79,9 @@ Status check_dispatch(const GpuDispatch& d, const gpu::Traits& traits) {
   }
   const double seconds = predicted_seconds(d, traits);
   if (traits.watchdog_seconds > 0 && seconds > traits.watchdog_seconds) {
-    return refusal(d, "it would take about " + seconds_text(seconds) + "; the limit is " +
-                          seconds_text(traits.watchdog_seconds),
-                   "split the launch");
+    return refusal(
+        d, "it would take about " + seconds_text(seconds) + "; the limit is " + seconds_text(traits.watchdog_seconds),
+        "split the launch");
   }
   return {};
 }

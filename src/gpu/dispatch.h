@@ -32,9 +32,9 @@ std::string gpu_needs_text(uint32_t needs);
 // A function constant: chosen when the kernel is made ready, folded by the compiler.
 struct GpuConstant {
   enum class Kind : uint8_t { boolean, int32, uint32 };
-  GpuConstant(bool v) : kind(Kind::boolean), bits(v ? 1 : 0) {}                        // NOLINT
-  GpuConstant(int32_t v) : kind(Kind::int32), bits(static_cast<uint32_t>(v)) {}        // NOLINT
-  GpuConstant(uint32_t v) : kind(Kind::uint32), bits(v) {}                             // NOLINT
+  GpuConstant(bool v) : kind(Kind::boolean), bits(v ? 1 : 0) {}                  // NOLINT
+  GpuConstant(int32_t v) : kind(Kind::int32), bits(static_cast<uint32_t>(v)) {}  // NOLINT
+  GpuConstant(uint32_t v) : kind(Kind::uint32), bits(v) {}                       // NOLINT
   bool operator==(const GpuConstant&) const = default;
   Kind kind;
   uint32_t bits;
@@ -42,10 +42,10 @@ struct GpuConstant {
 
 struct GpuOperand {
   enum class Kind : uint8_t { none, input, output, scratch };
-  Kind kind = Kind::none;  // none: a slot that this variant never touches (an optional input left out)
-  int index = 0;           // of an input
-  int64_t offset = 0;      // bytes from the operand's first element
-  int64_t bytes = 0;       // that the kernel may touch from there on
+  Kind kind = Kind::none;     // none: a slot that this variant never touches (an optional input left out)
+  int index = 0;              // of an input
+  int64_t offset = 0;         // bytes from the operand's first element
+  int64_t bytes = 0;          // that the kernel may touch from there on
   int64_t element_bytes = 4;  // the smallest scalar that the kernel writes there
 };
 

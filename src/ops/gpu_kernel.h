@@ -114,7 +114,8 @@ bool gpu_flat(const GpuNest& nest, size_t operands);
 DeviceTraits gpu_device_traits(std::string_view name, std::string_view kind, const gpu::Traits& traits);
 gpu::Traits gpu_traits(const DeviceTraits& traits);
 
-// Tables that the build writes -----------------------------------------------------------------------------------------
+// Tables that the build writes
+// -----------------------------------------------------------------------------------------
 
 KernelTable gpu_kernel_table();
 // The kernels of every kernel.gpu, compiled for the software GPU.

@@ -27,8 +27,8 @@ Status SoftGpuRun::dispatch(const GpuDispatch& d) {
       continue;
     }
     if (operand.offset + operand.bytes > memory->bytes) return too_short(d, buffers.size(), operand, *memory);
-    buffers.push_back({memory->base + operand.offset, operand.bytes, memory->init,
-                       memory->init_offset + operand.offset, operand.element_bytes});
+    buffers.push_back({memory->base + operand.offset, operand.bytes, memory->init, memory->init_offset + operand.offset,
+                       operand.element_bytes});
   }
   CHIARO_ASSIGN(const SoftCounts done, gpu->run(d, buffers, options));
   counts.push_back(done);

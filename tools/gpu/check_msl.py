@@ -109,7 +109,7 @@ def check_ops(texts, ops, program):
     for source in sorted(ops.glob("*/kernel.gpu")):
         try:
             found, count = check_file(texts / f"{source.parent.name}.metal", source, program)
-        except kernel_text.Wrong as broken:
+        except (kernel_text.Wrong, FileNotFoundError) as broken:
             found, count = [str(broken)], 0
         wrong += found
         total += count

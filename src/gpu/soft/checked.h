@@ -45,6 +45,7 @@ struct DeviceRef {
     if (at < 0 || at > b->bytes - size) fault_bounds(*b, at, size, where);
     device_write(*b, at, size, kScalar<T>, where);
     b->written += sizeof(T);
+    if ((++b->state->ticks & 0xFFFFFu) == 0) check_clock(where);
     std::memcpy(b->base + at, &v, sizeof(T));
     return *this;
   }

@@ -31,19 +31,20 @@
 #define THREAD_PTR(T) T*
 #define DEVICE_PTR_CAST(T, p) (CHIARO_GPU_MODE::device_cast<T>(p))
 #define GROUP_PTR_CAST(T, p) (CHIARO_GPU_MODE::group_cast<T>(p))
-#define GROUP_ARRAY(T, name, n)                   \
-  static constexpr char gpu_tag_##name = 0;       \
+#define GROUP_ARRAY(T, name, n)             \
+  static constexpr char gpu_tag_##name = 0; \
   const auto name = CHIARO_GPU_MODE::group_alloc<T>(&gpu_tag_##name, #name, n)
 #define GPU_CONST(T, name) constexpr T name
-#define GPU_CONSTANT(T, name, n) [[maybe_unused]] static constexpr ::chiaro::gpu::soft::language::Constant<T, n> name{}
+#define GPU_CONSTANT(T, name, n) \
+  [[maybe_unused]] static constexpr ::chiaro::gpu::soft::language::Constant<T, n> name {}
 
 #define GPU_IN(T, name, n) CHIARO_GPU_MODE::DeviceArg<const T, n> name
 #define GPU_OUT(T, name, n) CHIARO_GPU_MODE::DeviceArg<T, n> name
 #define GPU_IN_ANY(name, n) CHIARO_GPU_MODE::DeviceArg<const uint8_t, n, true> name
 #define GPU_OUT_ANY(name, n) CHIARO_GPU_MODE::DeviceArg<uint8_t, n, true> name
 #define GPU_ARGS(T, name, n) ::chiaro::gpu::soft::Args<T, n> name
-#define GPU_KERNEL(name, needs, group_bytes, ...)                                                         \
-  static void name(const ::chiaro::gpu::soft::Thread&, __VA_ARGS__);                                      \
+#define GPU_KERNEL(name, needs, group_bytes, ...)                                                              \
+  static void name(const ::chiaro::gpu::soft::Thread&, __VA_ARGS__);                                           \
   static constexpr ::chiaro::gpu::soft::KernelFacts gpu_facts_##name{#name, needs, group_bytes, #__VA_ARGS__}; \
   static void name(const ::chiaro::gpu::soft::Thread& gpu_self, __VA_ARGS__)
 
@@ -65,15 +66,15 @@
 #define CHIARO_GPU_EXPAND2(...) \
   CHIARO_GPU_EXPAND1(CHIARO_GPU_EXPAND1(CHIARO_GPU_EXPAND1(CHIARO_GPU_EXPAND1(__VA_ARGS__))))
 #define CHIARO_GPU_EXPAND1(...) __VA_ARGS__
-#define CHIARO_GPU_EACH_STEP(name, ...)                                \
+#define CHIARO_GPU_EACH_STEP(name, ...)                       \
   ::chiaro::gpu::soft::make_entry<&::name>(gpu_facts_##name), \
       __VA_OPT__(CHIARO_GPU_EACH_AGAIN CHIARO_GPU_PARENS(__VA_ARGS__))
-#define GPU_KERNELS(op, ...)                                                                \
-  namespace chiaro::gpu::soft {                                                             \
-  std::span<const KernelEntry> CHIARO_GPU_ENTRIES(op)() {                                   \
+#define GPU_KERNELS(op, ...)                                                                       \
+  namespace chiaro::gpu::soft {                                                                    \
+  std::span<const KernelEntry> CHIARO_GPU_ENTRIES(op)() {                                          \
     static constexpr KernelEntry table[] = {CHIARO_GPU_EXPAND(CHIARO_GPU_EACH_STEP(__VA_ARGS__))}; \
-    return table;                                                                           \
-  }                                                                                         \
+    return table;                                                                                  \
+  }                                                                                                \
   }
 
 using namespace chiaro;

@@ -59,7 +59,7 @@ struct EntryOf<void (*)(const Thread&, P...)> {
   }
   template <class A>
   static constexpr Slot slot_of() {
-    if constexpr (requires(Binding* b) { A::bind(b); }) {
+    if constexpr (requires(Binding * b) { A::bind(b); }) {
       return {A::slot, A::writable, false, A::element_bytes, A::alignment};
     } else {
       return {A::slot, false, true, sizeof(A), alignof(A)};

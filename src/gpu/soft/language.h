@@ -64,11 +64,19 @@ inline half bits_to_half(uint u) {
   return h;
 }
 
-#define CHIARO_GPU_VECTOR_OP(op)                                                                                     \
-  inline float4 operator op(float4 a, float4 b) { return {a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w}; }         \
-  inline float4 operator op(float4 a, float b) { return {a.x op b, a.y op b, a.z op b, a.w op b}; }                  \
-  inline float2 operator op(float2 a, float2 b) { return {a.x op b.x, a.y op b.y}; }                                 \
-  inline float2 operator op(float2 a, float b) { return {a.x op b, a.y op b}; }
+#define CHIARO_GPU_VECTOR_OP(op)                             \
+  inline float4 operator op(float4 a, float4 b) {            \
+    return {a.x op b.x, a.y op b.y, a.z op b.z, a.w op b.w}; \
+  }                                                          \
+  inline float4 operator op(float4 a, float b) {             \
+    return {a.x op b, a.y op b, a.z op b, a.w op b};         \
+  }                                                          \
+  inline float2 operator op(float2 a, float2 b) {            \
+    return {a.x op b.x, a.y op b.y};                         \
+  }                                                          \
+  inline float2 operator op(float2 a, float b) {             \
+    return {a.x op b, a.y op b};                             \
+  }
 CHIARO_GPU_VECTOR_OP(+)
 CHIARO_GPU_VECTOR_OP(-)
 CHIARO_GPU_VECTOR_OP(*)
@@ -78,10 +86,16 @@ inline float dot(float4 a, float4 b) {
   return a.x * b.x + a.y * b.y + a.z * b.z + a.w * b.w;
 }
 
-#define CHIARO_GPU_COMMON(T)                                                        \
-  inline T min(T a, T b) { return b < a ? b : a; }                                  \
-  inline T max(T a, T b) { return a < b ? b : a; }                                  \
-  inline T clamp(T v, T low, T high) { return min(max(v, low), high); }
+#define CHIARO_GPU_COMMON(T)           \
+  inline T min(T a, T b) {             \
+    return b < a ? b : a;              \
+  }                                    \
+  inline T max(T a, T b) {             \
+    return a < b ? b : a;              \
+  }                                    \
+  inline T clamp(T v, T low, T high) { \
+    return min(max(v, low), high);     \
+  }
 CHIARO_GPU_COMMON(int)
 CHIARO_GPU_COMMON(uint)
 #undef CHIARO_GPU_COMMON
@@ -151,24 +165,24 @@ inline void simdgroup_barrier(mem_flags flags, Where where = Where::here()) {
   soft::simdgroup_barrier(static_cast<uint32_t>(flags), where);
 }
 
-#define CHIARO_GPU_SIMD(T, sum, most, least)                                                              \
-  inline T simd_sum(T v, Where where = Where::here()) {                                                   \
-    return std::bit_cast<T>(simd_operation(SimdOp::sum, std::bit_cast<uint>(v), 0, where));               \
-  }                                                                                                       \
-  inline T simd_max(T v, Where where = Where::here()) {                                                   \
-    return std::bit_cast<T>(simd_operation(SimdOp::most, std::bit_cast<uint>(v), 0, where));              \
-  }                                                                                                       \
-  inline T simd_min(T v, Where where = Where::here()) {                                                   \
-    return std::bit_cast<T>(simd_operation(SimdOp::least, std::bit_cast<uint>(v), 0, where));             \
-  }                                                                                                       \
-  inline T simd_shuffle(T v, ushort lane, Where where = Where::here()) {                                  \
-    return std::bit_cast<T>(simd_operation(SimdOp::shuffle, std::bit_cast<uint>(v), lane, where));        \
-  }                                                                                                       \
-  inline T simd_shuffle_xor(T v, ushort mask, Where where = Where::here()) {                              \
-    return std::bit_cast<T>(simd_operation(SimdOp::shuffle_xor, std::bit_cast<uint>(v), mask, where));    \
-  }                                                                                                       \
-  inline T simd_broadcast(T v, ushort lane, Where where = Where::here()) {                                \
-    return std::bit_cast<T>(simd_operation(SimdOp::broadcast, std::bit_cast<uint>(v), lane, where));      \
+#define CHIARO_GPU_SIMD(T, sum, most, least)                                                           \
+  inline T simd_sum(T v, Where where = Where::here()) {                                                \
+    return std::bit_cast<T>(simd_operation(SimdOp::sum, std::bit_cast<uint>(v), 0, where));            \
+  }                                                                                                    \
+  inline T simd_max(T v, Where where = Where::here()) {                                                \
+    return std::bit_cast<T>(simd_operation(SimdOp::most, std::bit_cast<uint>(v), 0, where));           \
+  }                                                                                                    \
+  inline T simd_min(T v, Where where = Where::here()) {                                                \
+    return std::bit_cast<T>(simd_operation(SimdOp::least, std::bit_cast<uint>(v), 0, where));          \
+  }                                                                                                    \
+  inline T simd_shuffle(T v, ushort lane, Where where = Where::here()) {                               \
+    return std::bit_cast<T>(simd_operation(SimdOp::shuffle, std::bit_cast<uint>(v), lane, where));     \
+  }                                                                                                    \
+  inline T simd_shuffle_xor(T v, ushort mask, Where where = Where::here()) {                           \
+    return std::bit_cast<T>(simd_operation(SimdOp::shuffle_xor, std::bit_cast<uint>(v), mask, where)); \
+  }                                                                                                    \
+  inline T simd_broadcast(T v, ushort lane, Where where = Where::here()) {                             \
+    return std::bit_cast<T>(simd_operation(SimdOp::broadcast, std::bit_cast<uint>(v), lane, where));   \
   }
 CHIARO_GPU_SIMD(float, sum_float, max_float, min_float)
 CHIARO_GPU_SIMD(int, sum_int, max_int, min_int)

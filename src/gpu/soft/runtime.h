@@ -37,11 +37,11 @@ struct Binding {
   int64_t bytes = 0;
   int slot = 0;
   const char* name = "";
-  Region* region = nullptr;               // shadow of writable memory that this buffer touches
-  int64_t region_offset = 0;              // of base in the region
-  std::atomic<uint8_t>* init = nullptr;   // a byte per byte from base on: whether it was ever written
+  Region* region = nullptr;              // shadow of writable memory that this buffer touches
+  int64_t region_offset = 0;             // of base in the region
+  std::atomic<uint8_t>* init = nullptr;  // a byte per byte from base on: whether it was ever written
   State* state = nullptr;
-  uint64_t read = 0, written = 0;         // bytes
+  uint64_t read = 0, written = 0;  // bytes
 };
 
 // Who touched an element of threadgroup memory since the last barriers, and whether it was ever written.
@@ -65,10 +65,10 @@ struct GroupArray {
 // The running thread and its threadgroup's clocks.
 struct State {
   uint32_t tid = 0, simd = 0;
-  uint32_t group = 0;          // linear
-  uint32_t serial = 0;         // of the threadgroup, over all launches of a worker
-  uint32_t epoch = 1;          // barriers that order threadgroup memory
-  uint32_t device_epoch = 1;   // barriers that order device memory
+  uint32_t group = 0;         // linear
+  uint32_t serial = 0;        // of the threadgroup, over all launches of a worker
+  uint32_t epoch = 1;         // barriers that order threadgroup memory
+  uint32_t device_epoch = 1;  // barriers that order device memory
   uint32_t simd_epoch[32] = {};
   const GpuConstant* constants = nullptr;
   size_t constant_count = 0;

@@ -59,8 +59,9 @@ void device_read(const Binding& b, int64_t at, int64_t size, Where where) {
   if (b.init != nullptr) {
     for (int64_t i = at; i < at + size; ++i) {
       if (b.init[i].load(std::memory_order_relaxed) == 0) {
-        fault(Fault::uninitialised, place(b, at, size) + " is read by " + thread_text(s.group, s.tid) +
-                                        " before anything was written there", where);
+        fault(Fault::uninitialised,
+              place(b, at, size) + " is read by " + thread_text(s.group, s.tid) + " before anything was written there",
+              where);
       }
     }
   }
@@ -101,8 +102,9 @@ void device_write(const Binding& b, int64_t at, int64_t size, int64_t scalar, Wh
   if (b.region == nullptr) return;
   Region& r = *b.region;
   if (scalar < r.granule) {
-    fault(Fault::device_race, place(b, at, size) + " is written in scalars of " + std::to_string(scalar) +
-                                  " bytes; the launch says that its elements have " + std::to_string(r.granule),
+    fault(Fault::device_race,
+          place(b, at, size) + " is written in scalars of " + std::to_string(scalar) +
+              " bytes; the launch says that its elements have " + std::to_string(r.granule),
           where);
   }
   const uint32_t me = s.group + 1, epoch = s.device_epoch & kEpochMask;
@@ -155,7 +157,8 @@ void group_read(const GroupArray& a, uint32_t cell, Where where) {
   ++s.group_accesses;
   if (c.born != s.serial) {
     fault(Fault::uninitialised,
-          element(a, cell) + " is read by " + thread_text(s.group, s.tid) + " before anything was written there", where);
+          element(a, cell) + " is read by " + thread_text(s.group, s.tid) + " before anything was written there",
+          where);
   }
   if (c.write_epoch == s.epoch && !ordered(s, c.writer, c.write_simd_epoch)) {
     fault_group_race(a, cell, false, true, c.writer, where);
@@ -197,7 +200,8 @@ void group_write(const GroupArray& a, uint32_t cell, Where where) {
   c.born = s.serial;
 }
 
-// What is outside ------------------------------------------------------------------------------------------------------
+// What is outside
+// ------------------------------------------------------------------------------------------------------
 
 void fault_bounds(const Binding& b, int64_t at, int64_t size, Where where) {
   if (b.base == nullptr) fault(Fault::unbound, "buffer " + std::to_string(b.slot) + " (" + b.name + ")", where);
@@ -210,7 +214,8 @@ void fault_bounds(const Binding& b, int64_t at, int64_t size, Where where) {
 void fault_group_bounds(const GroupArray& a, int64_t at, int64_t size, Where where) {
   fault(Fault::bounds,
         "threadgroup array " + std::string(a.name) + " at element " + std::to_string(at / size) + " of " +
-            std::to_string(static_cast<int64_t>(a.bytes) / size) + " (" + thread_text(a.state->group, a.state->tid) + ")",
+            std::to_string(static_cast<int64_t>(a.bytes) / size) + " (" + thread_text(a.state->group, a.state->tid) +
+            ")",
         where);
 }
 

@@ -16,15 +16,16 @@ inline constexpr uint32_t kManyGroups = 0xFFFFFFFFu;
 struct Region {
   std::byte* base = nullptr;
   int64_t bytes = 0;
-  int64_t granule = 4;                               // bytes
-  std::unique_ptr<std::atomic<uint32_t>[]> writer;   // linear threadgroup + 1; 0: none
-  std::unique_ptr<std::atomic<uint32_t>[]> reader;   // likewise; kManyGroups
-  std::unique_ptr<std::atomic<uint64_t>[]> within;   // of the threadgroup that both name, see below
+  int64_t granule = 4;                              // bytes
+  std::unique_ptr<std::atomic<uint32_t>[]> writer;  // linear threadgroup + 1; 0: none
+  std::unique_ptr<std::atomic<uint32_t>[]> reader;  // likewise; kManyGroups
+  std::unique_ptr<std::atomic<uint64_t>[]> within;  // of the threadgroup that both name, see below
 
   void allocate();
 };
 
-// Region::within: write epoch (21 bits), writing thread (10), read epoch (21), reading thread (10), several readers (1).
+// Region::within: write epoch (21 bits), writing thread (10), read epoch (21), reading thread (10), several readers
+// (1).
 struct Within {
   uint32_t write_epoch = 0, writer = 0, read_epoch = 0, reader = 0;
   bool many = false;

@@ -17,7 +17,8 @@ using gpu::soft::Worker;
 
 InitMap::InitMap(int64_t bytes) : map_(std::make_unique<std::atomic<uint8_t>[]>(static_cast<size_t>(bytes))) {}
 void InitMap::mark(int64_t offset, int64_t bytes, bool written) {
-  for (int64_t i = offset; i < offset + bytes; ++i) map_[static_cast<size_t>(i)].store(written ? 1 : 0, std::memory_order_relaxed);
+  for (int64_t i = offset; i < offset + bytes; ++i)
+    map_[static_cast<size_t>(i)].store(written ? 1 : 0, std::memory_order_relaxed);
 }
 bool InitMap::all_written(int64_t offset, int64_t bytes) const {
   for (int64_t i = offset; i < offset + bytes; ++i) {
@@ -86,7 +87,8 @@ Status check_arguments(const GpuDispatch& d, const KernelEntry& entry, std::span
     }
   }
   if (taken != buffers.size()) {
-    return misfit(d, "it takes " + std::to_string(taken) + " buffers, the launch binds " + std::to_string(buffers.size()));
+    return misfit(d,
+                  "it takes " + std::to_string(taken) + " buffers, the launch binds " + std::to_string(buffers.size()));
   }
   return {};
 }
@@ -120,8 +122,8 @@ struct Regions {
   }
 };
 
-void bind_buffers(Launch& launch, const std::vector<std::string>& names, std::span<const SoftBuffer> buffers, Regions& regions,
-          std::vector<std::string>& kept_names) {
+void bind_buffers(Launch& launch, const std::vector<std::string>& names, std::span<const SoftBuffer> buffers,
+                  Regions& regions, std::vector<std::string>& kept_names) {
   launch.bindings.resize(buffers.size());
   kept_names.resize(buffers.size());
   const auto slots = launch.entry->slots;
@@ -173,7 +175,8 @@ void run_groups(Worker& worker, const Launch& launch, int64_t first, int64_t las
   for (int64_t g = first; g < last; ++g) {
     if (g > outcome.first_fault.load(std::memory_order_relaxed)) return;
     const auto linear = static_cast<uint64_t>(g);
-    const gpu::soft::UInt3 group{static_cast<uint32_t>(linear % size.x), static_cast<uint32_t>(linear / size.x % size.y),
+    const gpu::soft::UInt3 group{static_cast<uint32_t>(linear % size.x),
+                                 static_cast<uint32_t>(linear / size.x % size.y),
                                  static_cast<uint32_t>(linear / size.x / size.y)};
     if (worker.run_group(group, static_cast<uint32_t>(g))) continue;
     const gpu::soft::FaultReport& fault = worker.fault();
@@ -234,26 +237,26 @@ Result<SoftCounts> SoftGpu::run(const GpuDispatch& given, std::span<const SoftBu
   const int64_t per_chunk = std::max<int64_t>(1, groups / (int64_t{8} * impl_->pool->threads()));
   Outcome outcome{{groups}, {}, {}, groups};
   std::vector<char> used(impl_->workers.size(), 0);
-  impl_->pool->parallel_for(
-      (groups + per_chunk - 1) / per_chunk,
-      [&](int64_t chunk, int index) {
-        const auto w = static_cast<size_t>(index);
-        if (impl_->workers[w] == nullptr) impl_->workers[w] = std::make_unique<Worker>();
-        Worker& worker = *impl_->workers[w];
-        if (used[w] == 0) {
-          const Status begun = worker.begin(launch);
-          if (!begun.ok()) {
-            const std::lock_guard lock(outcome.mutex);
-            outcome.error = begun.error();
-            outcome.error_group = -1;
-            outcome.first_fault.store(-1, std::memory_order_relaxed);
-            return;
-          }
-          used[w] = 1;
-        }
-        run_groups(worker, launch, chunk * per_chunk, std::min(groups, (chunk + 1) * per_chunk), outcome);
-      },
-      options.cancel);
+  impl_->pool->parallel_for((groups + per_chunk - 1) / per_chunk,
+                            [&](int64_t chunk, int index) {
+                              const auto w = static_cast<size_t>(index);
+                              if (impl_->workers[w] == nullptr) impl_->workers[w] = std::make_unique<Worker>();
+                              Worker& worker = *impl_->workers[w];
+                              if (used[w] == 0) {
+                                const Status begun = worker.begin(launch);
+                                if (!begun.ok()) {
+                                  const std::lock_guard lock(outcome.mutex);
+                                  outcome.error = begun.error();
+                                  outcome.error_group = -1;
+                                  outcome.first_fault.store(-1, std::memory_order_relaxed);
+                                  return;
+                                }
+                                used[w] = 1;
+                              }
+                              run_groups(worker, launch, chunk * per_chunk, std::min(groups, (chunk + 1) * per_chunk),
+                                         outcome);
+                            },
+                            options.cancel);
   if (outcome.error_group < groups) return outcome.error;
   if (options.cancel != nullptr && options.cancel->load()) {
     return Error{ErrorCode::cancelled, "cancelled in GPU kernel " + std::string(d.kernel), "", "", ""};

@@ -42,8 +42,8 @@ class InitMap {
 struct SoftBuffer {
   std::byte* base = nullptr;  // null: not bound
   int64_t bytes = 0;
-  InitMap* init = nullptr;  // null: all of it counts as written
-  int64_t init_offset = 0;  // of base in `init`
+  InitMap* init = nullptr;    // null: all of it counts as written
+  int64_t init_offset = 0;    // of base in `init`
   int64_t element_bytes = 0;  // the smallest scalar that the kernel writes here; 0: from the kernel's parameter
 };
 

@@ -34,7 +34,8 @@ Worker::~Worker() {
 }
 
 Status Worker::begin(const Launch& launch) {
-  const Error refused{ErrorCode::out_of_memory, "the software GPU has no memory for a threadgroup's stacks", "", "", ""};
+  const Error refused{ErrorCode::out_of_memory, "the software GPU has no memory for a threadgroup's stacks", "", "",
+                      ""};
   launch_ = &launch;
   bindings_ = launch.bindings;
   for (Binding& b : bindings_) b.state = &state_;
@@ -196,7 +197,8 @@ bool Worker::run_threads() {
 }
 
 bool Worker::release_barrier() {
-  const Fiber* first = &*std::find_if(fibers_.begin(), fibers_.end(), [](const Fiber& f) { return f.wait == Wait::barrier; });
+  const Fiber* first =
+      &*std::find_if(fibers_.begin(), fibers_.end(), [](const Fiber& f) { return f.wait == Wait::barrier; });
   for (uint32_t t = 0; t < fibers_.size(); ++t) {
     const Fiber& f = fibers_[t];
     if (f.wait == Wait::barrier && f.where.line == first->where.line && f.where.file == first->where.file) continue;
@@ -266,8 +268,10 @@ void Worker::combine(Fiber* lanes) {
       for (int i = 0; i < 32; ++i) {
         next[i] = from(i, lanes[i].argument);
         if (lanes[i].argument == lanes[0].argument) continue;
-        report(Fault::divergent_simd, "simd_broadcast from lane " + std::to_string(lanes[0].argument) + " and from lane " +
-                                          std::to_string(lanes[i].argument), lanes[i].where);
+        report(Fault::divergent_simd,
+               "simd_broadcast from lane " + std::to_string(lanes[0].argument) + " and from lane " +
+                   std::to_string(lanes[i].argument),
+               lanes[i].where);
       }
       break;
     default:
@@ -302,7 +306,8 @@ void Worker::multiply(Fiber* lanes) {
   }
 }
 
-// Called by kernels ----------------------------------------------------------------------------------------------------
+// Called by kernels
+// ----------------------------------------------------------------------------------------------------
 
 void fault(Fault kind, std::string text, Where where) {
   Worker& w = Worker::current();
@@ -325,14 +330,16 @@ GroupArray* group_array(const void* tag, const char* name, uint32_t count, uint3
   }
   const uint32_t bytes = count * element, room = (bytes + 15) / 16 * 16, declared = w.launch_->entry->facts.group_bytes;
   if (w.memory_used_ + room > declared || w.arrays_used_ == kMostArrays) {
-    fault(Fault::group_memory, "the kernel declares " + std::to_string(declared) + " bytes of threadgroup memory; " +
-                                   name + " brings it to " + std::to_string(w.memory_used_ + room), where);
+    fault(Fault::group_memory,
+          "the kernel declares " + std::to_string(declared) + " bytes of threadgroup memory; " + name +
+              " brings it to " + std::to_string(w.memory_used_ + room),
+          where);
   }
   auto base = reinterpret_cast<uintptr_t>(w.memory_.get());
   base = (base + kArrayAlign - 1) / kArrayAlign * kArrayAlign;
   GroupArray& a = w.arrays_[w.arrays_used_++];
-  a = {tag, name, reinterpret_cast<std::byte*>(base) + w.memory_used_, w.cells_.get() + w.memory_used_, bytes, element,
-       &w.state_};
+  a = {tag,     name,     reinterpret_cast<std::byte*>(base) + w.memory_used_, w.cells_.get() + w.memory_used_, bytes,
+       element, &w.state_};
   w.memory_used_ += room;
   return &a;
 }
@@ -341,9 +348,9 @@ uint32_t constant_bits(int index, GpuConstant::Kind kind, Where where) {
   const char* names[] = {"bool", "int", "uint"};
   const State& s = *t_state;
   const std::string text = "function constant " + std::to_string(index) + " is a " + names[static_cast<int>(kind)];
-  if (static_cast<size_t>(index) >= s.constant_count) fault(Fault::constant, text + "; the launch gives no value", where);
-  fault(Fault::constant,
-        text + "; the launch gives a " + names[static_cast<int>(s.constants[index].kind)], where);
+  if (static_cast<size_t>(index) >= s.constant_count)
+    fault(Fault::constant, text + "; the launch gives no value", where);
+  fault(Fault::constant, text + "; the launch gives a " + names[static_cast<int>(s.constants[index].kind)], where);
 }
 
 void threadgroup_barrier(uint32_t flags, Where where) {
@@ -367,8 +374,8 @@ uint32_t simd_operation(SimdOp op, uint32_t bits, uint32_t argument, Where where
     fault(Fault::undeclared, "a simdgroup operation in a kernel that does not declare NEEDS_SIMD_REDUCE", where);
   }
   if (w.launch_->plain) {
-    fault(Fault::undeclared, "a simdgroup barrier in a kernel that declares neither threadgroup memory nor NEEDS_BARRIER",
-          where);
+    fault(Fault::undeclared,
+          "a simdgroup barrier in a kernel that declares neither threadgroup memory nor NEEDS_BARRIER", where);
   }
   Worker::Fiber& f = w.running();
   f.op = op;

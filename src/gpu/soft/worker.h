@@ -1,5 +1,5 @@
-// A worker runs whole threadgroups, one after the other, on one host thread: a fiber per GPU thread where the kernel has
-// barriers, one fiber for all of them where it has none.
+// A worker runs whole threadgroups, one after the other, on one host thread: a fiber per GPU thread where the kernel
+// has barriers, one fiber for all of them where it has none.
 #pragma once
 
 #include <chrono>
