@@ -94,6 +94,7 @@ void add_plan(CLI::App& app, PlanCommandOptions& o) {
       app.add_subcommand("plan", "how a stage of a model, or a graph in a file, would run: devices, steps, memory");
   c->add_option("graph", o.graph, "a graph as text (see src/graph/text.h), instead of a model")
       ->type_name("FILE.graph");
+  c->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   c->add_option("-m,--model", o.model, "as for generate (default: the one that ships)")->type_name("PATH");
   c->add_option("--stage", o.stage, "encode, sample or decode (default: sample)")
       ->check(CLI::IsMember({"encode", "sample", "decode"}).description(""))
@@ -114,6 +115,7 @@ void add_run(CLI::App& app, RunCommandOptions& o) {
   auto* c =
       app.add_subcommand("run", "run a graph in a file with seeded inputs, and print each output's hash and range");
   c->add_option("graph", o.graph, "a graph as text (see src/graph/text.h)")->required()->type_name("FILE.graph");
+  c->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   c->add_option("-s,--seed", o.seed, "of inputs, weights and constants (default: 42)")->type_name("N");
   add_device_flags(*c, o.device);
   add_skip(*c, o.skip);

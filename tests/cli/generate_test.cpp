@@ -153,6 +153,10 @@ TEST(Generate, AProfileIsAChromeTrace) {
   ASSERT_GT(trace["traceEvents"].size(), 100u);
   double last = 0;
   for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] == "M") {
+      EXPECT_EQ(event["args"]["name"], "cpu");
+      continue;
+    }
     EXPECT_EQ(event["ph"], "X");
     EXPECT_FALSE(event["args"]["kernel"].get<std::string>().empty());
     EXPECT_GE(event["dur"].get<double>(), 0);
@@ -179,6 +183,66 @@ TEST(Generate, EngineSwitchesWork) {
   ASSERT_EQ(folder.run(quick({"-o", "b.png", "--no-fuse", "--strict", "--precision", "f32"})).code, 0);
   const Outcome outcome = folder.run({"compare", "a.png", "b.png", "--min-psnr", "40"});
   EXPECT_EQ(outcome.code, 0) << outcome.out;
+}
+
+// Isolated devices run the CPU's kernels, so where the modules run changes no byte of the pixels.
+TEST(Generate, PlacementChangesNoPixel) {
+  const Folder folder("generate");
+  ASSERT_EQ(folder.run(quick({"-o", "a.png"})).code, 0);
+  const Words placements[] = {
+      {"--backend", "te=cpu,diffusion=isolated:a,vae=cpu"},
+      {"--devices", "isolated:a", "--clip-on-cpu", "--vae-on-cpu"},
+      {"--backend", "diffusion=isolated:a&isolated:b"},
+  };
+  for (Words flags : placements) {
+    flags.insert(flags.end(), {"-o", "b.png"});
+    const Outcome outcome = folder.run(quick(flags));
+    ASSERT_EQ(outcome.code, 0) << flags[1] << outcome.err;
+    EXPECT_EQ(folder.run({"compare", "a.png", "b.png"}).out, "identical\n") << flags[1];
+  }
+}
+
+// Case 19: an op that a device lacks moves its nodes, which is said once for each stage, with the bytes.
+TEST(Generate, MovedNodesAreReportedOnceWithTheirBytes) {
+  const Folder folder("generate");
+  ASSERT_EQ(folder.run(quick({"-o", "a.png"})).code, 0);
+  const Outcome outcome = folder.run(quick({"--devices", "isolated:a,no=group_norm", "--backend", "all=isolated:a",
+                                            "--batch-count", "2", "--steps", "2", "-o", "b.png"}));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* stage : {"notice: sampling step: ", "notice: decoder: "}) {
+    const size_t at = outcome.err.find(stage);
+    ASSERT_NE(at, std::string::npos) << stage << outcome.err;
+    EXPECT_EQ(outcome.err.find(stage, at + 1), std::string::npos) << "once: " << outcome.err;
+    const std::string line = outcome.err.substr(at, outcome.err.find('\n', at) - at);
+    EXPECT_NE(line.find(" moved to cpu: "), std::string::npos) << line;
+    EXPECT_NE(line.find("group_norm"), std::string::npos) << line;
+    EXPECT_NE(line.find(" copied per "), std::string::npos) << line;
+  }
+  EXPECT_EQ(outcome.err.find("text encoder: "), std::string::npos) << outcome.err;
+}
+
+// What a picture's bytes depend on beside its request is repeated with it.
+TEST(Generate, FromRepeatsTheEnginesSettings) {
+  const Folder folder("generate");
+  const Words flags{"--no-fuse",      "--disable-op", "group_norm@isolated:a", "--devices",
+                    "isolated:a,cpu", "--backend",    "diffusion=isolated:a",  "-o",
+                    "a.png"};
+  ASSERT_EQ(folder.run(quick(flags)).code, 0);
+  const auto stored = nlohmann::json::parse((*read_png_text(folder / "a.png"))[1].second);
+  EXPECT_EQ(stored["fuse"], false);
+  EXPECT_EQ(stored["disabled_ops"], nlohmann::json::array({"group_norm@isolated:a"}));
+  EXPECT_EQ(stored["devices"], "isolated:a,cpu");
+  EXPECT_EQ(stored["backend"], "diffusion=isolated:a");
+  const Outcome again = folder.run({"--from", "a.png", "-o", "b.png"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_NE(again.err.find("sampling step: "), std::string::npos) << "moved as before: " << again.err;
+  EXPECT_EQ(read_file(folder / "a.png"), read_file(folder / "b.png"));
+  const Outcome other = folder.run({"--from", "a.png", "-o", "c.png", "--fuse", "--devices", "cpu", "--backend",
+                                    "all=cpu", "--disable-op", "scale@cpu"});
+  EXPECT_EQ(other.code, 3) << "scale has no other kernel: " << other.err;
+  ASSERT_EQ(folder.run(quick({"-o", "d.png"})).code, 0);
+  const auto plain = nlohmann::json::parse((*read_png_text(folder / "d.png"))[1].second);
+  for (const char* key : {"fuse", "disabled_ops", "devices", "backend"}) EXPECT_FALSE(plain.contains(key)) << key;
 }
 
 }  // namespace

@@ -42,6 +42,13 @@ TEST(Usage, MistakesAreNamed) {
       {quick({"--scheduler", "guess"}), "guess"},
       {quick({"--precision", "f12"}), "f12"},
       {quick({"--disable-op", "conv9d"}), "conv9d"},
+      {quick({"--devices", "abacus"}), "there is no device \"abacus\""},
+      {quick({"--devices", "isolated:a,speed=9"}), "speed"},
+      {quick({"--backend", "unet=cpu"}), "te, diffusion, vae, all"},
+      {quick({"--backend", "diffusion=cpu&cpu"}), "twice"},
+      {quick({"--devices", "cpu", "--backend", "vae=isolated:a"}), "the devices are cpu"},
+      {quick({"--backend", "te=isolated:a", "--clip-on-cpu"}), "te is placed on isolated:a already"},
+      {quick({"--disable-op", "silu@abacus"}), "abacus"},
       {quick({"-M", "vid_gen"}), "vid_gen"},
       {quick({"-M", "convert"}), "convert"},
       {quick({"-o", "picture.jpg"}), "ends in .png"},
@@ -93,8 +100,6 @@ TEST(Usage, FlagsThatHaveNoEffectAreAcceptedAndNamed) {
                     "--diffusion-conv-direct",
                     "--vae-conv-direct",
                     "--offload-to-cpu",
-                    "--clip-on-cpu",
-                    "--vae-on-cpu",
                     "--control-net-cpu",
                     "--mmap",
                     "--vae-tiling",
@@ -119,7 +124,8 @@ TEST(Usage, HelpAndVersion) {
   for (const Words& words :
        {Words{"--help"}, Words{"-h"}, Words{"generate", "--help"}, Words{"-v", "--help"}, Words{"inspect", "--help"},
         Words{"compare", "--help"}, Words{"devices", "--help"}, Words{"ops", "--help"}, Words{"ops", "list", "--help"},
-        Words{"ops", "show", "--help"}, Words{"ops", "test", "--help"}, Words{"ops", "bench", "--help"}}) {
+        Words{"plan", "--help"}, Words{"run", "--help"}, Words{"ops", "show", "--help"}, Words{"ops", "test", "--help"},
+        Words{"ops", "bench", "--help"}}) {
     const Outcome outcome = folder.run(words);
     EXPECT_EQ(outcome.code, 0) << words[0] << outcome.err;
     EXPECT_EQ(outcome.err, "") << words[0];
@@ -148,6 +154,10 @@ TEST(Usage, HelpAndVersion) {
                            "--strict",
                            "--disable-op",
                            "--no-fuse",
+                           "--devices",
+                           "--backend",
+                           "--clip-on-cpu",
+                           "--vae-on-cpu",
                            "--profile",
                            "--from",
                            "-M,--mode",
