@@ -75,8 +75,9 @@ TEST(PlanPrint, JsonHoldsEveryStepAndStorage) {
   const auto engine = Engine::create().value();
   const auto plan = make_plan(SmallUnet().build(), engine->devices()).value();
   const auto json = nlohmann::json::parse(plan_json(*plan));
-  EXPECT_EQ(json["devices"][0], "cpu");
-  EXPECT_EQ(json["arena"]["bytes"], plan->arena_bytes);
+  EXPECT_EQ(json["devices"][0]["name"], "cpu");
+  EXPECT_EQ(json["devices"][0]["arena_bytes"], plan->arenas[0].bytes);
+  EXPECT_EQ(json["arena_bytes"], plan->arena_bytes());
   ASSERT_EQ(json["steps"].size(), plan->steps.size());
   for (size_t i = 0; i < plan->steps.size(); ++i) {
     EXPECT_EQ(json["steps"][i]["output"]["offset"], plan->steps[i].output.offset);
@@ -87,7 +88,7 @@ TEST(PlanPrint, JsonHoldsEveryStepAndStorage) {
   for (const auto& storage : json["storages"]) {
     EXPECT_LE(storage["first_step"].get<int64_t>(), storage["last_step"].get<int64_t>());
     EXPECT_LE(storage["offset"].get<int64_t>() + storage["bytes"].get<int64_t>(),
-              plan->arena_bytes - plan->scratch_bytes);
+              plan->arenas[0].bytes - plan->arenas[0].scratch_bytes);
   }
 }
 
@@ -119,6 +120,103 @@ TEST(PlanPrint, PictureNamesEveryStorage) {
     EXPECT_NE(svg.find("mid.attn"), std::string::npos);
     std::ofstream(std::string(CHIARO_TMP_DIR) + (fuse ? "/plan.svg" : "/plan_unfused.svg")) << svg;
   }
+}
+
+// Two devices, of which the first has no group_norm: copies, moved nodes and lives are told for each.
+class PrintOfTwo : public ::testing::Test {
+ protected:
+  PrintOfTwo() : engine_(Engine::create({.devices = {"isolated:a,no=group_norm", "cpu"}}).value()) {
+    plan_ = make_plan(SmallUnet().build(), engine_->devices()).value();
+  }
+  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<const ExecutionPlan> plan_;
+};
+
+TEST_F(PrintOfTwo, LivesStayInTheirArenasAndApart) {
+  int images = 0;
+  for (const StorageLife& a : storage_lives(*plan_)) {
+    images += a.image ? 1 : 0;
+    const PlanArena& arena = plan_->arenas[static_cast<size_t>(a.device)];
+    EXPECT_LE(a.offset + a.bytes, arena.bytes - arena.scratch_bytes);
+    EXPECT_LE(a.first, a.last);
+    for (const StorageLife& b : storage_lives(*plan_)) {
+      const bool together = a.device == b.device && a.first < b.first && b.first < a.last;
+      EXPECT_FALSE(together && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes)
+          << "storages " << a.storage << " and " << b.storage << " at step " << b.first;
+    }
+  }
+  int brought = 0;
+  for (const PlanCopy& copy : plan_->copies) brought += copy.back || copy.to.region != Region::arena ? 0 : 1;
+  EXPECT_EQ(images, brought);
+  EXPECT_GT(images, 5);
+}
+
+TEST_F(PrintOfTwo, FiguresAddUp) {
+  int kernels = 0, copies = 0, segments = 0;
+  for (const DeviceUse& use : device_uses(*plan_)) {
+    kernels += use.kernels;
+    copies += use.copies;
+    segments += use.segments;
+  }
+  EXPECT_EQ(kernels + copies, static_cast<int>(plan_->steps.size()));
+  EXPECT_EQ(copies, static_cast<int>(plan_->copies.size()));
+  EXPECT_EQ(segments, static_cast<int>(plan_->segments.size()));
+  int64_t bytes = 0;
+  for (const LinkUse& link : link_uses(*plan_)) {
+    EXPECT_NE(link.from, link.to);
+    bytes += link.bytes;
+  }
+  EXPECT_EQ(bytes, plan_->copied_bytes());
+  EXPECT_GT(bytes, 0);
+  size_t moved = 0;
+  for (const MovedNodes& group : moved_nodes(*plan_)) {
+    moved += group.nodes.size();
+    EXPECT_EQ(group.device, "cpu") << group.op;
+  }
+  size_t marked = 0;
+  for (const Node& node : plan_->graph.nodes()) marked += node.moved.empty() ? 0 : 1;
+  EXPECT_EQ(moved, marked);
+  EXPECT_EQ(moved_sentence(*plan_).rfind(std::to_string(moved) + " nodes moved to cpu: ", 0), 0U)
+      << moved_sentence(*plan_);
+}
+
+TEST_F(PrintOfTwo, TextTellsEveryStepCopyAndReason) {
+  const std::string text = plan_->text();
+  EXPECT_EQ(text, plan_->text());
+  size_t lines = 0, kernels = 0;
+  for (const char c : text) lines += c == '\n' ? 1 : 0;
+  for (size_t at = text.find("cpu.group_norm"); at != std::string::npos; at = text.find("cpu.group_norm", at + 1)) {
+    ++kernels;
+  }
+  EXPECT_EQ(lines, 1 + plan_->devices.size() + moved_nodes(*plan_).size() + link_uses(*plan_).size() +
+                       plan_->segments.size() + plan_->steps.size());
+  EXPECT_GT(kernels, 10U);
+  for (const char* part : {"plan on isolated:a, cpu: ", "moved ", " of group_norm to cpu: isolated:a ",
+                           "copied cpu -> isolated:a: ", "segment 1 on ", ", waits for 0", "copy  "}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text.substr(0, 2000);
+  }
+}
+
+TEST_F(PrintOfTwo, JsonAndPictureHoldEveryCopy) {
+  const auto json = nlohmann::json::parse(plan_json(*plan_));
+  ASSERT_EQ(json["copies"].size(), plan_->copies.size());
+  ASSERT_EQ(json["segments"].size(), plan_->segments.size());
+  for (size_t i = 0; i < plan_->steps.size(); ++i) {
+    EXPECT_EQ(json["steps"][i].contains("copy"), plan_->steps[i].copy >= 0) << i;
+    EXPECT_EQ(json["steps"][i]["device"], plan_->steps[i].device) << i;
+  }
+  EXPECT_EQ(json["staged"].size(), plan_->staged.size());
+  EXPECT_FALSE(json["moved"].empty());
+  const std::string svg = plan_svg(*plan_);
+  const auto count = [&](std::string_view part) {
+    size_t found = 0;
+    for (size_t at = svg.find(part); at != std::string::npos; at = svg.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count(": copy from ") + count(": copy back from "), plan_->copies.size());
+  EXPECT_EQ(count("<g><title>") - plan_->copies.size(), storage_lives(*plan_).size());
+  EXPECT_EQ(count("<title>segment "), plan_->segments.size());
+  std::ofstream(std::string(CHIARO_TMP_DIR) + "/plan_of_two.svg") << svg;
 }
 
 // Labels of parsed graphs hold anything.
