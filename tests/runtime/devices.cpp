@@ -23,7 +23,7 @@ std::shared_ptr<Engine> engine_of(std::vector<std::string> devices, std::shared_
 }
 
 IsolatedMemory& memory_of(const Engine& engine, std::string_view device) {
-  return dynamic_cast<IsolatedDevice&>(*engine.device(device)).memory();
+  return dynamic_cast<StrictDevice&>(*engine.device(device)).memory();
 }
 
 std::shared_ptr<const ExecutionPlan> plan_on(const Engine& engine, const Graph& graph, const PlanOptions& options) {

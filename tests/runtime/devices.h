@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backend/isolated/isolated_device.h"
+#include "backend/strict/strict_device.h"
 #include "core/memory.h"
 #include "graph/host_function.h"
 #include "runtime/executor.h"

@@ -8,7 +8,8 @@
 // poor as a test wants.
 //
 // It is the example to copy for a new backend: src/backend/isolated is all that a device needs. isolated_device.cpp is
-// the device, isolated_memory its allocator, spec what a test may ask of it (a real backend has none).
+// the device, isolated_memory its allocator, spec what a test may ask of it (a real backend has none); what it checks
+// it shares with other strict devices (src/backend/strict).
 #pragma once
 
 #include <memory>
@@ -16,7 +17,6 @@
 #include <vector>
 
 #include "backend/device.h"
-#include "backend/isolated/isolated_memory.h"
 #include "backend/isolated/spec.h"
 #include "core/thread_pool.h"
 
@@ -28,12 +28,7 @@ struct IsolatedDeviceOptions {
   std::vector<std::string> missing_ops = {};  // ops it has no kernel for
 };
 
-class IsolatedDevice : public Device {
- public:
-  // Counters of the device's bytes, and its faults on request.
-  virtual IsolatedMemory& memory() = 0;
-};
-
-std::unique_ptr<IsolatedDevice> make_isolated_device(IsolatedDeviceOptions options);
+// A StrictDevice (backend/strict), whose memory() has the counters of its bytes.
+std::unique_ptr<Device> make_isolated_device(IsolatedDeviceOptions options);
 
 }  // namespace chiaro
