@@ -70,6 +70,20 @@ INSTANTIATE_TEST_SUITE_P(
               "declares 240 bytes of threadgroup memory; t brings it to 256"}),
     [](const auto& one) { return std::string(one.param.kernel); });
 
+// The verdict does not depend on the order in which threads run: another may be named, and what one order calls a race
+// another may see as a read of what is not written yet.
+TEST_P(GpuFaults, IsCaughtInEveryOrder) {
+  const Wrong& wrong = GetParam();
+  for (uint32_t schedule = 1; schedule < 17; ++schedule) {
+    y_.init.mark(0, 512, false);
+    SoftOptions options;
+    options.schedule = schedule;
+    const auto result = wrong.buffers == 1 ? run_y(wrong.kernel, gpu_, options) : run_xy(wrong.kernel, gpu_, options);
+    ASSERT_FALSE(result.ok()) << wrong.kernel << " in order " << schedule;
+    EXPECT_EQ(result.error().what.rfind(std::string("GPU kernel ") + wrong.kernel + ": ", 0), 0u);
+  }
+}
+
 class GpuFaultsOfLaunches : public GpuHarness {
  protected:
   void expect(const Result<SoftCounts>& result, const std::string& text) {

@@ -17,11 +17,14 @@ class GpuLegal : public GpuHarness {
       for (bool checks : {true, false}) {
         y_.values.assign(128, -1.0f);
         y_.init.mark(0, 512, false);
-        const SoftOptions options{checks, 60, nullptr};
-        const auto result = buffers == 1 ? run_y(kernel, *gpu, options) : run_xy(kernel, *gpu, options);
-        EXPECT_TRUE(result.ok()) << result.error().format();
-        if (first.empty()) first = y_.values;
-        EXPECT_EQ(first, y_.values) << kernel << " checks " << checks;
+        for (uint32_t schedule = 0; schedule < 4; ++schedule) {
+          y_.init.mark(0, 512, false);
+          const SoftOptions options{checks, 60, nullptr, schedule};
+          const auto result = buffers == 1 ? run_y(kernel, *gpu, options) : run_xy(kernel, *gpu, options);
+          EXPECT_TRUE(result.ok()) << result.error().format();
+          if (first.empty()) first = y_.values;
+          EXPECT_EQ(first, y_.values) << kernel << " checks " << checks << " order " << schedule;
+        }
       }
     }
     return first;

@@ -15,8 +15,10 @@ class Wrong(Exception):
 
 
 def constants(text, path):
-    """[(type, name, index, [values as written])], by index."""
+    """[(type, name, index, [values as written])], by index. A list that ends in a comma goes on in the next comment."""
     found = []
+    while re.search(r"// *values:[^\n]*,[ \t]*\n[ \t]*//", text):
+        text = re.sub(r"(// *values:[^\n]*,)[ \t]*\n[ \t]*//", r"\1", text)
     for kind, name, index, values in CONSTANT.findall(text):
         if not values:
             raise Wrong(f"{path}: GPU_CONSTANT {name} lacks its '// values: a, b'")

@@ -210,6 +210,36 @@ SoftCounts sum_counts(const std::vector<std::unique_ptr<Worker>>& workers, const
 
 }  // namespace
 
+// Runs all threadgroups; which workers took part is in `used`.
+Status SoftGpu::run_all(const Launch& launch, const std::atomic<bool>* cancel, std::vector<char>& used) {
+  const auto groups = static_cast<int64_t>(launch.dispatch->groups.count());
+  const int64_t per_chunk = std::max<int64_t>(1, groups / (int64_t{8} * impl_->pool->threads()));
+  Outcome outcome{{groups}, {}, {}, groups};
+  const auto run_chunk = [&](int64_t chunk, int index) {
+    const auto w = static_cast<size_t>(index);
+    if (impl_->workers[w] == nullptr) impl_->workers[w] = std::make_unique<Worker>();
+    Worker& worker = *impl_->workers[w];
+    if (used[w] == 0) {
+      const Status begun = worker.begin(launch);
+      if (!begun.ok()) {
+        const std::lock_guard lock(outcome.mutex);
+        outcome.error = begun.error();
+        outcome.error_group = -1;
+        outcome.first_fault.store(-1, std::memory_order_relaxed);
+        return;
+      }
+      used[w] = 1;
+    }
+    run_groups(worker, launch, chunk * per_chunk, std::min(groups, (chunk + 1) * per_chunk), outcome);
+  };
+  impl_->pool->parallel_for((groups + per_chunk - 1) / per_chunk, run_chunk, cancel);
+  if (outcome.error_group < groups) return outcome.error;
+  if (cancel != nullptr && cancel->load()) {
+    return Error{ErrorCode::cancelled, "cancelled in GPU kernel " + std::string(launch.dispatch->kernel), "", "", ""};
+  }
+  return {};
+}
+
 Result<SoftCounts> SoftGpu::run(const GpuDispatch& given, std::span<const SoftBuffer> buffers,
                                 const SoftOptions& options) {
   const std::lock_guard turn(impl_->turn);
@@ -225,6 +255,7 @@ Result<SoftCounts> SoftGpu::run(const GpuDispatch& given, std::span<const SoftBu
   const auto started = gpu::soft::Clock::now();
   launch.dispatch = &d;
   launch.checks = options.checks;
+  launch.schedule = options.schedule;
   launch.plain = d.needs == 0 && d.threadgroup_bytes == 0;
   launch.limit_seconds = options.real_seconds;
   launch.deadline = started + std::chrono::duration_cast<gpu::soft::Clock::duration>(
@@ -232,35 +263,9 @@ Result<SoftCounts> SoftGpu::run(const GpuDispatch& given, std::span<const SoftBu
   Regions regions;
   std::vector<std::string> names;
   bind_buffers(launch, parameter_names(launch.entry->facts.parameters), buffers, regions, names);
-
-  const auto groups = static_cast<int64_t>(d.groups.count());
-  const int64_t per_chunk = std::max<int64_t>(1, groups / (int64_t{8} * impl_->pool->threads()));
-  Outcome outcome{{groups}, {}, {}, groups};
   std::vector<char> used(impl_->workers.size(), 0);
-  impl_->pool->parallel_for((groups + per_chunk - 1) / per_chunk,
-                            [&](int64_t chunk, int index) {
-                              const auto w = static_cast<size_t>(index);
-                              if (impl_->workers[w] == nullptr) impl_->workers[w] = std::make_unique<Worker>();
-                              Worker& worker = *impl_->workers[w];
-                              if (used[w] == 0) {
-                                const Status begun = worker.begin(launch);
-                                if (!begun.ok()) {
-                                  const std::lock_guard lock(outcome.mutex);
-                                  outcome.error = begun.error();
-                                  outcome.error_group = -1;
-                                  outcome.first_fault.store(-1, std::memory_order_relaxed);
-                                  return;
-                                }
-                                used[w] = 1;
-                              }
-                              run_groups(worker, launch, chunk * per_chunk, std::min(groups, (chunk + 1) * per_chunk),
-                                         outcome);
-                            },
-                            options.cancel);
-  if (outcome.error_group < groups) return outcome.error;
-  if (options.cancel != nullptr && options.cancel->load()) {
-    return Error{ErrorCode::cancelled, "cancelled in GPU kernel " + std::string(d.kernel), "", "", ""};
-  }
+  CHIARO_TRY(run_all(launch, options.cancel, used));
+
   SoftCounts counts = sum_counts(impl_->workers, used);
   counts.seconds = std::chrono::duration<double>(gpu::soft::Clock::now() - started).count();
   d.bytes = std::max(d.bytes, counts.bytes_read + counts.bytes_written);

@@ -25,6 +25,10 @@
 
 namespace chiaro {
 
+namespace gpu::soft {
+struct Launch;
+}
+
 // Which bytes of a piece of memory were ever written. Reads of others are faults. A byte per byte.
 class InitMap {
  public:
@@ -51,6 +55,7 @@ struct SoftOptions {
   bool checks = true;
   double real_seconds = 300;  // a launch that runs longer on this host is ended
   const std::atomic<bool>* cancel = nullptr;
+  uint32_t schedule = 0;  // another one: the lanes of a simdgroup and the simdgroups run in another order
 };
 
 // What a launch did. Bytes are counted with checks only.
@@ -77,6 +82,7 @@ class SoftGpu {
 
  private:
   struct Impl;
+  Status run_all(const gpu::soft::Launch& launch, const std::atomic<bool>* cancel, std::vector<char>& used);
   gpu::Traits traits_;
   std::unique_ptr<Impl> impl_;
 };

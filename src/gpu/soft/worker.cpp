@@ -44,6 +44,10 @@ Status Worker::begin(const Launch& launch) {
   state_.group_accesses = 0;
   counts_ = {};
   faulted_ = false;
+  for (uint32_t i = 0; i < 32; ++i) {  // an odd factor permutes the lanes
+    order_[i] = (i * (2 * launch.schedule + 1) + launch.schedule) % 32;
+    place_[order_[i]] = i;
+  }
   const size_t fibers = launch.plain ? 1 : launch.dispatch->threads;
   if (stack_count_ < fibers) {
     unmap_stacks(stacks_, stack_count_);
@@ -116,9 +120,10 @@ void Worker::block(Wait wait, Where where) {
   Fiber& f = running();
   f.wait = wait;
   f.where = where;
-  const uint32_t end = std::min<uint32_t>((state_.tid / 32 + 1) * 32, static_cast<uint32_t>(fibers_.size()));
   if (!launch_->plain) {
-    for (uint32_t t = state_.tid + 1; t < end; ++t) {
+    const uint32_t first = state_.tid / 32 * 32;
+    for (uint32_t i = place_[state_.tid % 32] + 1; i < 32; ++i) {
+      const uint32_t t = first + order_[i];
       if (fibers_[t].wait != Wait::ready) continue;
       state_.tid = t;
       chiaro_fiber_switch(&f.context, fibers_[t].context);
@@ -160,7 +165,7 @@ std::string Worker::waiting_text(const Fiber& f, uint32_t tid) const {
 bool Worker::run_simdgroup(uint32_t simd) {
   Fiber* lanes = &fibers_[simd * 32];
   for (;;) {
-    for (uint32_t i = 0; i < 32; ++i) {
+    for (const uint32_t i : order_) {
       if (lanes[i].wait != Wait::ready) continue;
       resume(simd * 32 + i);
       if (faulted_) return false;
@@ -188,7 +193,7 @@ bool Worker::run_threads() {
   const auto simds = static_cast<uint32_t>(fibers_.size() / 32);
   for (;;) {
     for (uint32_t s = 0; s < simds; ++s) {
-      if (!run_simdgroup(s)) return false;
+      if (!run_simdgroup(launch_->schedule % 2 == 0 ? s : simds - 1 - s)) return false;
     }
     const bool done = std::all_of(fibers_.begin(), fibers_.end(), [](const Fiber& f) { return f.wait == Wait::done; });
     if (done) return true;

@@ -22,6 +22,7 @@ struct Launch {
   Clock::time_point deadline;
   double limit_seconds = 0;
   bool checks = true;
+  uint32_t schedule = 0;
   bool plain = true;  // no barriers, no simdgroup operations
 };
 
@@ -86,6 +87,7 @@ class Worker {
   std::string waiting_text(const Fiber& f, uint32_t tid) const;
 
   State state_;
+  uint32_t order_[32] = {}, place_[32] = {};  // lanes in the order in which they run; a lane's place in it
   const Launch* launch_ = nullptr;
   std::vector<Binding> bindings_;
   std::vector<Fiber> fibers_;
