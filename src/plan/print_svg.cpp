@@ -65,7 +65,7 @@ class Picture {
   explicit Picture(const ExecutionPlan& plan) : plan_(plan), lives_(storage_lives(plan)), moved_(moved_nodes(plan)) {
     const auto count = static_cast<double>(plan.devices.size());
     const double height = count < 2 ? 470 : std::max(140.0, 560 / count);
-    double y = count < 2 ? kTop + 26 : kTop + 66;
+    double y = count < 2 ? kTop + 42 : kTop + 66;
     for (size_t d = 0; d < plan.devices.size(); ++d) {
       lanes_.emplace_back(plan, lives_, static_cast<int32_t>(d), y, height);
       y += height + kLaneGap;
@@ -136,9 +136,24 @@ class Picture {
     return lane.y(static_cast<double>(ref.offset) + static_cast<double>(bytes) / 2);
   }
 
+  // Copies with space for their size before the next arrow, by step.
+  std::vector<bool> copies_with_room() const {
+    constexpr double kWords = 70;  // pixels
+    std::vector<bool> roomy(plan_.steps.size(), false);
+    double next = kPlotX + kPlotW;
+    for (size_t i = plan_.steps.size(); i-- > 0;) {
+      if (plan_.steps[i].copy < 0) continue;
+      const double at = lanes_.front().x(static_cast<double>(i) + 0.5);
+      roomy[i] = next - at > kWords;
+      next = at;
+    }
+    return roomy;
+  }
+
   void copies() {
     if (lanes_.size() < 2) return;
-    double words_until = 0;
+    const std::vector<bool> roomy = copies_with_room();
+    const double wide = plan_.copies.size() > 30 ? 0.8 : 1.4;
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       if (plan_.steps[i].copy < 0) continue;
       const PlanCopy& copy = plan_.copies[static_cast<size_t>(plan_.steps[i].copy)];
@@ -153,14 +168,13 @@ class Picture {
               copy.staged ? ", through host memory" : "");
       to_.add(
           "<circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"2.5\" fill=\"{2}\"/><line x1=\"{0:.1f}\" x2=\"{0:.1f}\" "
-          "y1=\"{1:.1f}\" y2=\"{3:.1f}\" stroke=\"{2}\" stroke-width=\"1.4\"{4}/>",
-          at, from, colour, to - 6 * way, copy.staged ? " stroke-dasharray=\"5,3\"" : "");
+          "y1=\"{1:.1f}\" y2=\"{3:.1f}\" stroke=\"{2}\" stroke-width=\"{5}\"{4}/>",
+          at, from, colour, to - 6 * way, copy.staged ? " stroke-dasharray=\"5,3\"" : "", wide);
       to_.add("<path d=\"M{:.1f} {:.1f}l-4 {:.1f}h8z\" fill=\"{}\"/>", at, to, -8 * way, colour);
-      if (at > words_until) {  // beside the arrow, in the gap above the lower lane
+      if (roomy[i]) {  // beside the arrow, in the gap above the lower lane
         const int32_t lower = std::max(copy.from.device, copy.to.device);
         to_.add("<text x=\"{:.1f}\" y=\"{:.1f}\" fill=\"{}\">{}</text>", at + 5,
                 lanes_[static_cast<size_t>(lower)].top() - 44, colour, text);
-        words_until = at + 14 + 7 * static_cast<double>(text.size());
       }
       to_.add("</g>\n");
     }
