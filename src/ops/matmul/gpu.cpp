@@ -1,0 +1,101 @@
+#include <algorithm>
+
+#include "ops/matmul/gpu_args.h"
+#include "ops/matmul/op.h"
+#include "ops/tile_gpu.h"
+
+namespace chiaro {
+namespace {
+
+// The leading dimensions of an operand.
+TensorDesc leading(const TensorDesc& desc) {
+  TensorDesc rest;
+  rest.dtype = desc.dtype;
+  for (int d = 0; d < desc.rank() - 2; ++d) {
+    rest.shape.push_back(desc.shape[d]);
+    rest.strides.push_back(desc.strides[d]);
+  }
+  return rest;
+}
+
+// x f32, f16 or bf16, b also FP8 and INT8, decoded as tiles are loaded; any strides.
+struct MatmulGpu : GpuKernel<MatmulGpu, Matmul> {
+  static constexpr std::string_view name = "gpu.matmul";
+
+  static Result<Minted<MatmulGpu>> plan(const TypedCall<Matmul>& call, const DeviceTraits& traits) {
+    CHIARO_TRY(check(call));
+    CHIARO_ASSIGN(MatmulGpuArgs a, arguments(call));
+    GpuProgram program;
+    if (call.out().count() > 0) add_launches(program, call, a, traits);
+    CHIARO_TRY(program.check(name, traits));
+    return Minted<MatmulGpu>(std::move(program));
+  }
+
+ private:
+  static Status check(const TypedCall<Matmul>& call) {
+    if (!gpu_storable(call.in(0).dtype)) return kernel_refusal(name, call.in(0).text(), "x in f32, f16 or bf16");
+    for (int i = 0; i < 4; ++i) {
+      if (!call.has(i)) continue;
+      if (!gpu_loadable(call.in(i).dtype)) return kernel_refusal(name, call.in(i).text(), "plain types");
+      CHIARO_TRY(gpu_offsets_fit(name, call.in(i)));
+    }
+    return gpu_offsets_fit(name, call.out());
+  }
+
+  static Result<MatmulGpuArgs> arguments(const TypedCall<Matmul>& call) {
+    const TensorDesc &x = call.in(0), &b = call.in(1), &y = call.out();
+    const bool transposed = call.attrs.transpose_b;
+    MatmulGpuArgs args{};
+    CHIARO_ASSIGN(args.batch, gpu_nest(name, {leading(y), leading(x), leading(b)}));  // which stretches x and b
+    args.m = gpu_u32(x.shape[-2]);
+    args.n = gpu_u32(y.shape[-1]);
+    args.k = gpu_u32(x.shape[-1]);
+    args.y_row = gpu_u32(y.strides[-2]);
+    args.y_column = gpu_u32(y.strides[-1]);
+    args.x_row = gpu_u32(x.strides[-2]);
+    args.x_column = gpu_u32(x.strides[-1]);
+    args.b_n = gpu_u32(b.strides[transposed ? -2 : -1]);
+    args.b_k = gpu_u32(b.strides[transposed ? -1 : -2]);
+    args.bias_type = gpu_type_of(call, 2);
+    args.bias_stride = call.has(2) ? gpu_u32(call.in(2).strides[0]) : 0;
+    args.residual_type = gpu_type_of(call, 3);
+    args.act = static_cast<u32>(call.attrs.act);
+    if (call.has(3)) {
+      const TensorDesc& residual = call.in(3);
+      CHIARO_ASSIGN(args.residual_batch, gpu_nest(name, {leading(y), leading(residual)}));
+      args.residual_row = gpu_u32(residual.strides[-2]);
+      args.residual_column = gpu_u32(residual.strides[-1]);
+    }
+    return args;
+  }
+
+  // One launch, or several over bands of rows where one would take too long.
+  static void add_launches(GpuProgram& program, const TypedCall<Matmul>& call, const MatmulGpuArgs& a,
+                           const DeviceTraits& traits) {
+    const int64_t row_tiles = gpu_tiles(a.m);
+    const double flops = 2.0 * kGpuTile * static_cast<double>(a.n) * a.k * a.batch.count;  // of a row of tiles
+    const int64_t most = gpu_tile_band(flops, traits);
+    for (int64_t first = 0; first < row_tiles; first += most) {
+      const int64_t tiles = std::min(most, row_tiles - first);
+      MatmulGpuArgs args = a;
+      args.first_row = gpu_u32(first * kGpuTile);
+      GpuDispatch d = gpu_tile_dispatch("matmul_simd", "matmul_tile", traits);
+      d.constants = {gpu_type(call.in(0).dtype), gpu_type(call.in(1).dtype)};
+      d.buffers = {gpu_input(call, 0), gpu_input(call, 1), gpu_input(call, 2), gpu_input(call, 3), gpu_output(call)};
+      d.set_args(args);
+      d.groups = {gpu_u32(gpu_tiles(a.n)), gpu_u32(tiles), a.batch.count};
+      d.flops = flops * static_cast<double>(tiles);
+      d.bytes = static_cast<double>(call.in(1).dense_bytes()) +
+                static_cast<double>(tiles * kGpuTile) * (a.k + a.n) * static_cast<double>(unit_bytes(call.in(0).dtype));
+      program.add(std::move(d));
+    }
+  }
+};
+
+}  // namespace
+
+Kernels gpu_kernels_matmul() {
+  return make_kernels<MatmulGpu>();
+}
+
+}  // namespace chiaro
