@@ -136,6 +136,7 @@ Affine fit_affine(const float* x, int levels, bool below_zero, Reach reach) {
     const float scale = range / (top + r);
     // Clip at the top, or at both ends.
     for (const float shift : {0.0f, 0.5f}) {
+      if (shift > 0 && r <= 0) continue;
       Affine at{scale, minimum + shift * r * scale};
       if (below_zero) at.minimum = std::min(at.minimum, 0.0f);
       for (int round = 0; round < 2 && at.scale > 0; ++round) {

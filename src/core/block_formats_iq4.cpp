@@ -32,7 +32,7 @@ struct Iq4Grid {
   static float nearest(float v) { return kValues[static_cast<size_t>(code(v))]; }
 };
 
-constexpr Reach kReach{-20.0f, 32.0f, 4.0f};
+constexpr Reach kReach{-16.0f, 32.0f, 8.0f};
 
 void decode_group(float d, const uint8_t* codes, float* out) {
   const Bytes<16> q(codes);

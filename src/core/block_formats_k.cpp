@@ -28,7 +28,7 @@ struct Q2K {
 
   static void encode(const float* x, uint8_t* block) {
     AffineSuper<16, 3, 15> fit;
-    fit.fit(x, {-0.5f, 1.2f, 0.1f}, [block](float& d, float& dmin) {
+    fit.fit(x, {-0.4f, 1.2f, 0.2f}, [block](float& d, float& dmin) {
       d = store_half(block + 80, d);
       dmin = store_half(block + 82, dmin);
     });
@@ -63,7 +63,7 @@ struct Q3K {
 
   static void encode(const float* x, uint8_t* block) {
     SymmetricSuper<IntegerGrid<-4, 3>, 16, -32, 31> fit;
-    fit.fit(x, {-0.9f, 1.5f, 0.1f}, false, [block](float d) { return store_half(block + 108, d); });
+    fit.fit(x, {-0.8f, 1.4f, 0.2f}, false, [block](float d) { return store_half(block + 108, d); });
     std::memset(block, 0, 108);
     for (int g = 0; g < 16; ++g) {
       const int s = fit.scale[static_cast<size_t>(g)] + 32;
@@ -117,7 +117,7 @@ struct SixBitScales {
 
   static void encode(const float* x, uint8_t* block) {
     AffineSuper<32, kFifth ? 31 : 15, 63> fit;
-    fit.fit(x, {-0.6f, 1.0f, 0.2f}, [block](float& d, float& dmin) {
+    fit.fit(x, {-0.5f, 1.0f, 0.3f}, [block](float& d, float& dmin) {
       d = store_half(block, d);
       dmin = store_half(block + 2, dmin);
     });
@@ -148,7 +148,7 @@ struct Q6K {
 
   static void encode(const float* x, uint8_t* block) {
     SymmetricSuper<IntegerGrid<-32, 31>, 16, -128, 127> fit;
-    fit.fit(x, {-0.9f, 0.9f, 0.15f}, false, [block](float d) { return store_half(block + 208, d); });
+    fit.fit(x, {-0.8f, 0.8f, 0.2f}, false, [block](float d) { return store_half(block + 208, d); });
     for (size_t g = 0; g < 16; ++g) block[192 + g] = static_cast<uint8_t>(fit.scale[g] & 0xFF);
     std::memset(block, 0, 192);
     for (int i = 0; i < kSuper; ++i) {

@@ -138,14 +138,19 @@ struct AffineSuper {
     for (int g = 0; g < kGroups; ++g) {
       const int near = to_code(scales[g] * inv, 0, kMost), near_min = to_code(minima[g] * inv_min, 0, kMost);
       double best = 1e300;
-      for (int s = std::max(near - 1, 0); s <= std::min(near + 1, kMost); ++s) {
-        for (int m = std::max(near_min - 1, 0); m <= std::min(near_min + 1, kMost); ++m) {
-          const double error = error_of(x + g * kGroup, d * static_cast<float>(s), dmin * static_cast<float>(m));
-          if (error >= best) continue;
-          best = error;
-          scale[static_cast<size_t>(g)] = s;
-          minimum[static_cast<size_t>(g)] = m;
-        }
+      const auto consider = [&](int s, int m) {
+        if (s < 0 || s > kMost || m < 0 || m > kMost) return;
+        const double error = error_of(x + g * kGroup, d * static_cast<float>(s), dmin * static_cast<float>(m));
+        if (error >= best) return;
+        best = error;
+        scale[static_cast<size_t>(g)] = s;
+        minimum[static_cast<size_t>(g)] = m;
+      };
+      consider(near, near_min);
+      for (const int step : {-1, 1}) {
+        consider(near + step, near_min);
+        consider(near, near_min + step);
+        consider(near + step, near_min + step);  // both larger or both smaller: the top moves, the bottom hardly
       }
       total += best;
     }
