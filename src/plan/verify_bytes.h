@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/shape.h"
+#include "graph/graph.h"
 
 namespace chiaro {
 

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "chiaro/error.h"
 #include "plan/plan.h"
 
 namespace chiaro {
