@@ -159,10 +159,10 @@ void synth_values(const PlannedTensor& tensor, uint64_t seed, int64_t first, int
   const uint64_t key = key_of(tensor.name, seed);
   const Recipe r = recipe_of(tensor);
   switch (tensor.desc.dtype) {
-    case DType::f16: return fill<uint16_t>(out, key, first, count, r, f16_from_f32);
-    case DType::bf16: return fill<uint16_t>(out, key, first, count, r, bf16_from_f32);
-    case DType::f8_e4m3: return fill<uint8_t>(out, key, first, count, r, f8_e4m3_from_f32);
-    case DType::f8_e5m2: return fill<uint8_t>(out, key, first, count, r, f8_e5m2_from_f32);
+    case DType::f16: return fill<uint16_t>(out, key, first, count, r, [](float v) { return f16_from_f32(v); });
+    case DType::bf16: return fill<uint16_t>(out, key, first, count, r, [](float v) { return bf16_from_f32(v); });
+    case DType::f8_e4m3: return fill<uint8_t>(out, key, first, count, r, [](float v) { return f8_e4m3_from_f32(v); });
+    case DType::f8_e5m2: return fill<uint8_t>(out, key, first, count, r, [](float v) { return f8_e5m2_from_f32(v); });
     default: return fill<float>(out, key, first, count, r, [](float value) { return value; });
   }
 }

@@ -10,7 +10,8 @@ namespace {
 
 NamedShapes section(const char* file, const char* name, const std::string& prefix) {
   NamedShapes tensors;
-  for (const auto& row : checkpoint_names(file).at(name)) {
+  const nlohmann::json names = checkpoint_names(file);
+  for (const auto& row : names.at(name)) {
     const auto full = row.at(0).get<std::string>();
     EXPECT_TRUE(full.starts_with(prefix)) << full;
     tensors.emplace_back(full.substr(prefix.size()), shape_of(row.at(1)));

@@ -89,7 +89,8 @@ TEST(Names, Sd2Unet) {
 TEST(Names, Sd2Clip) {
   const Asked needs = clip_needs(open_clip_h_config());
   std::set<std::string> seen;
-  for (const auto& row : checkpoint_names("sd21_names.json").at("text_encoder")) {
+  const nlohmann::json names = checkpoint_names("sd21_names.json");
+  for (const auto& row : names.at("text_encoder")) {
     const auto name = row.at(0).get<std::string>();
     std::vector<std::string> parts = open_clip_parts(name);
     ASSERT_EQ(parts.empty() ? 1u : parts.size(), row.at(2).size()) << name;
