@@ -51,10 +51,12 @@ struct Wanted {
   std::string name;
   std::optional<IsolatedSpec> isolated = {};
   std::optional<SoftGpuDeviceOptions> softgpu = {};
+  bool guarded = false;  // the CPU's memory: see CpuDeviceOptions
 };
 
 Result<Wanted> wanted_device(const std::string& text) {
   if (text == "cpu") return Wanted{text};
+  if (text == "cpu,guard=on") return Wanted{"cpu", std::nullopt, std::nullopt, true};
   if (text.starts_with(kIsolatedPrefix)) {
     CHIARO_ASSIGN(IsolatedSpec spec, parse_isolated_spec(text));
     std::string name = spec.name;
@@ -110,6 +112,7 @@ std::unique_ptr<Device> make_device(Engine& engine, const EngineOptions& options
   cpu.allocator = engine.allocator();
   cpu.pool = &engine.pool();
   cpu.disabled_ops = std::move(missing);
+  cpu.guarded = wanted.guarded;
   if (options.cpu_kernels) cpu.kernels = *options.cpu_kernels;
   return make_cpu_device(std::move(cpu));
 }

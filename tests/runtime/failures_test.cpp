@@ -126,9 +126,9 @@ TEST(Failures, MalformedPlansAreRefused) {
   EXPECT_EQ(memory_of(*engine, "isolated:b").live_bytes(), 0);
 }
 
-// A kernel of isolated:b that reads isolated:a's memory behind the plan's back.
+// A kernel of isolated:b that reads the memory of `owner` behind the plan's back.
 struct Thief {
-  explicit Thief(std::vector<std::string> devices) : engine(engine_of(std::move(devices))) {
+  Thief(std::vector<std::string> devices, const char* owner) : engine(engine_of(std::move(devices))) {
     GraphBuilder g;
     const auto keep = host_function("keep", [this](std::span<const HostTensor> in, const HostTensor& out) {
       kept = out.data;
@@ -139,7 +139,7 @@ struct Thief {
       out.data[0] = *const_cast<volatile std::byte*>(kept);
       return Status{};
     });
-    g.pin_next("isolated:a");
+    g.pin_next(owner);
     const Value y = custom(g, {.fn = keep}, {g.input("x", dense(DType::f32, {32}))});
     g.pin_next("isolated:b");
     g.output("z", custom(g, {.fn = steal}, {y}));
@@ -157,10 +157,13 @@ struct Thief {
 
 TEST(FailuresDeathTest, ASerialRunCatchesATouchOfAnothersMemory) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  Thief strict({"isolated:a", "isolated:b"});
+  Thief strict({"isolated:a", "isolated:b"}, "isolated:a");
   EXPECT_TRUE(strict.runs(false)) << "queues at once cannot take the memory of others away";
   EXPECT_DEATH(strict.runs(true), "");
-  Thief declared({"isolated:a", "isolated:b,addresses=isolated:a"});
+  Thief from_cpu({"cpu,guard=on", "isolated:b"}, "cpu");
+  EXPECT_TRUE(from_cpu.runs(false));
+  EXPECT_DEATH(from_cpu.runs(true), "");
+  Thief declared({"isolated:a", "isolated:b,addresses=isolated:a"}, "isolated:a");
   EXPECT_TRUE(declared.runs(true)) << "what is declared is allowed";
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "backend/cpu/run_launches.h"
+#include "backend/strict/strict_device.h"
 
 namespace chiaro {
 namespace {
@@ -75,6 +76,10 @@ class CpuDevice final : public Device {
   }
 
   Result<std::unique_ptr<Buffer>> allocate(int64_t bytes, std::string_view what) override {
+    if (options_.guarded && bytes > 0) {
+      CHIARO_ASSIGN(std::byte * begin, guarded_.allocate(bytes, what));
+      return std::unique_ptr<Buffer>(std::make_unique<StrictBuffer>(*this, guarded_, begin, bytes));
+    }
     CHIARO_ASSIGN(Block block, Block::make(options_.allocator, static_cast<size_t>(bytes), what));
     return std::unique_ptr<Buffer>(std::make_unique<HostBuffer>(*this, std::move(block)));
   }
@@ -119,8 +124,11 @@ class CpuDevice final : public Device {
     return std::exchange(static_cast<CpuSegment&>(segment).result, Status{});
   }
 
+  void set_accessible(bool accessible) override { guarded_.set_accessible(accessible); }
+
  private:
   CpuDeviceOptions options_;
+  IsolatedMemory guarded_{0};  // unused where options_.guarded is false
   DeviceTraits traits_;
 };
 
