@@ -15,6 +15,22 @@
 #define CHIARO_FIBER_SIZE ".size chiaro_fiber_switch,.-chiaro_fiber_switch\n"
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+#define CHIARO_FIBER_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CHIARO_FIBER_ASAN 1
+#endif
+#endif
+#if CHIARO_FIBER_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace {
+constexpr size_t kGuard = 16384;  // without access, below each stack: a page everywhere
+}  // namespace
+
 #if defined(__x86_64__)
 asm(".text\n.p2align 4\n.globl " CHIARO_FIBER_SYMBOL "\n" CHIARO_FIBER_TYPE CHIARO_FIBER_SYMBOL
     ":\n"
@@ -80,13 +96,37 @@ constexpr size_t kPadWords = 0;
 
 namespace chiaro::gpu::soft {
 
-void* make_fiber(std::byte* stack, void (*entry)(), size_t spread) {
+FiberContext make_fiber(std::byte* stack, void (*entry)(), size_t spread) {
+#if CHIARO_FIBER_ASAN
+  __asan_unpoison_memory_region(stack + kGuard, kFiberStack - kGuard);  // frames of a fiber that was left where it was
+#endif
   std::byte* top = stack + kFiberStack - 64 - spread % 16 * 192;  // a multiple of 16, as stack is
   auto* words = reinterpret_cast<void**>(top) - kPadWords - kSavedWords;
   std::memset(words, 0, (kPadWords + kSavedWords) * sizeof(void*));
   words[kReturnWord] = reinterpret_cast<void*>(entry);
-  return words;
+  return {words, stack, kFiberStack, nullptr};
 }
+
+#if CHIARO_FIBER_ASAN
+void switch_fiber(FiberContext& from, FiberContext& to, bool ends) {
+  __sanitizer_start_switch_fiber(ends ? nullptr : &from.fake_stack, to.stack, to.stack_bytes);
+  chiaro_fiber_switch(&from.sp, to.sp);
+  __sanitizer_finish_switch_fiber(from.fake_stack, nullptr, nullptr);
+}
+void fiber_arrived(FiberContext& scheduler) {
+  const void* stack = nullptr;
+  size_t bytes = 0;
+  __sanitizer_finish_switch_fiber(nullptr, &stack, &bytes);
+  if (scheduler.stack != nullptr) return;
+  scheduler.stack = stack;
+  scheduler.stack_bytes = bytes;
+}
+#else
+void switch_fiber(FiberContext& from, FiberContext& to, bool) {
+  chiaro_fiber_switch(&from.sp, to.sp);
+}
+void fiber_arrived(FiberContext&) {}
+#endif
 
 std::byte* map_stacks(size_t count) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -98,7 +138,7 @@ std::byte* map_stacks(size_t count) {
   auto* stacks = static_cast<std::byte*>(p);
   // A stack that overflows ends in its guard page. Where the system has no more mappings to give, it goes without.
   for (size_t i = 0; i < count; ++i) {
-    if (mprotect(stacks + i * kFiberStack, 16384, PROT_NONE) != 0) break;
+    if (mprotect(stacks + i * kFiberStack, kGuard, PROT_NONE) != 0) break;
   }
   return stacks;
 }

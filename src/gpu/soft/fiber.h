@@ -11,9 +11,22 @@ namespace chiaro::gpu::soft {
 
 inline constexpr size_t kFiberStack = 64 * 1024;
 
-// A saved context in `stack` (kFiberStack bytes) that calls entry() when it is switched to. entry never returns.
-// `spread` moves the top so that the frames of many fibers do not share cache sets.
-void* make_fiber(std::byte* stack, void (*entry)(), size_t spread);
+// Where a fiber, or the scheduler, goes on; and its stack, for AddressSanitizer.
+struct FiberContext {
+  void* sp = nullptr;
+  const void* stack = nullptr;
+  size_t stack_bytes = 0;
+  void* fake_stack = nullptr;
+};
+
+// A context in `stack` (kFiberStack bytes) that calls entry() when it is switched to. entry calls fiber_arrived() first
+// and never returns. `spread` moves the top so that the frames of many fibers do not share cache sets.
+FiberContext make_fiber(std::byte* stack, void (*entry)(), size_t spread);
+
+// `ends`: `from` is never switched to again.
+void switch_fiber(FiberContext& from, FiberContext& to, bool ends = false);
+// Learns the scheduler's stack where that is not known yet; the first fiber of a threadgroup comes from it.
+void fiber_arrived(FiberContext& scheduler);
 
 // `count` stacks in one mapping, the lowest page of each without access. Null where memory is refused.
 std::byte* map_stacks(size_t count);

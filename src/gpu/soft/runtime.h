@@ -93,8 +93,10 @@ enum class Fault : uint8_t {
   time_limit,
 };
 const char* fault_name(Fault kind);
-// Ends the launch: never returns to the kernel.
-[[noreturn]] void fault(Fault kind, std::string text, Where where);
+// A fault in two steps: what happened, then the way out of the kernel. No frame is unwound on the way, so nothing that
+// owns memory may live in a function that calls leave_kernel().
+void report_fault(Fault kind, std::string text, Where where);
+[[noreturn]] void leave_kernel();
 
 // Slow paths of memory accesses.
 [[noreturn]] void fault_bounds(const Binding& b, int64_t at, int64_t size, Where where);

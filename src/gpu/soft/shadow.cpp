@@ -13,27 +13,27 @@ std::string thread_text(uint32_t group, uint32_t thread) {
   return "thread " + std::to_string(thread) + " of threadgroup " + std::to_string(group);
 }
 
-[[noreturn]] void fault_device_race(const Binding& b, int64_t at, int64_t size, const std::string& pair, Where where) {
-  fault(Fault::device_race, place(b, at, size) + " " + pair, where);
+void report_device_race(const Binding& b, int64_t at, int64_t size, const std::string& pair, Where where) {
+  report_fault(Fault::device_race, place(b, at, size) + " " + pair, where);
 }
 
-[[noreturn]] void fault_other_group(const Binding& b, int64_t at, int64_t size, bool write, bool other_wrote,
-                                    uint32_t other, Where where) {
+void report_other_group(const Binding& b, int64_t at, int64_t size, bool write, bool other_wrote, uint32_t other,
+                        Where where) {
   const std::string who = other == kManyGroups ? "several threadgroups" : "threadgroup " + std::to_string(other - 1);
-  fault_device_race(b, at, size,
-                    std::string("is ") + (write ? "written" : "read") + " by threadgroup " +
-                        std::to_string(b.state->group) + " and " + (other_wrote ? "written" : "read") + " by " + who +
-                        ": nothing orders threadgroups",
-                    where);
+  report_device_race(b, at, size,
+                     std::string("is ") + (write ? "written" : "read") + " by threadgroup " +
+                         std::to_string(b.state->group) + " and " + (other_wrote ? "written" : "read") + " by " + who +
+                         ": nothing orders threadgroups",
+                     where);
 }
 
-[[noreturn]] void fault_within(const Binding& b, int64_t at, int64_t size, bool write, bool other_wrote, uint32_t other,
-                               Where where) {
-  fault_device_race(b, at, size,
-                    std::string("is ") + (write ? "written" : "read") + " by " +
-                        thread_text(b.state->group, b.state->tid) + " and " + (other_wrote ? "written" : "read") +
-                        " by thread " + std::to_string(other) + ", with no threadgroup_barrier(mem_device) between",
-                    where);
+void report_within(const Binding& b, int64_t at, int64_t size, bool write, bool other_wrote, uint32_t other,
+                   Where where) {
+  report_device_race(b, at, size,
+                     std::string("is ") + (write ? "written" : "read") + " by " +
+                         thread_text(b.state->group, b.state->tid) + " and " + (other_wrote ? "written" : "read") +
+                         " by thread " + std::to_string(other) + ", with no threadgroup_barrier(mem_device) between",
+                     where);
 }
 
 }  // namespace
@@ -59,9 +59,11 @@ void device_read(const Binding& b, int64_t at, int64_t size, Where where) {
   if (b.init != nullptr) {
     for (int64_t i = at; i < at + size; ++i) {
       if (b.init[i].load(std::memory_order_relaxed) == 0) {
-        fault(Fault::uninitialised,
-              place(b, at, size) + " is read by " + thread_text(s.group, s.tid) + " before anything was written there",
-              where);
+        report_fault(
+            Fault::uninitialised,
+            place(b, at, size) + " is read by " + thread_text(s.group, s.tid) + " before anything was written there",
+            where);
+        leave_kernel();
       }
     }
   }
@@ -74,11 +76,15 @@ void device_read(const Binding& b, int64_t at, int64_t size, Where where) {
     if (reader == 0 && r.reader[c].compare_exchange_strong(reader, me)) reader = me;
     if (reader != me && reader != kManyGroups) r.reader[c].store(kManyGroups);
     const uint32_t writer = r.writer[c].load();
-    if (writer != 0 && writer != me) fault_other_group(b, at, size, false, true, writer, where);
+    if (writer != 0 && writer != me) {
+      report_other_group(b, at, size, false, true, writer, where);
+      leave_kernel();
+    }
     if (reader != me && writer != me) continue;
     Within w = Within::unpack(r.within[c].load(std::memory_order_relaxed));
     if (writer == me && w.write_epoch == epoch && w.writer != s.tid) {
-      fault_within(b, at, size, false, true, w.writer, where);
+      report_within(b, at, size, false, true, w.writer, where);
+      leave_kernel();
     }
     if (reader != me) continue;
     if (w.read_epoch != epoch) {
@@ -102,23 +108,34 @@ void device_write(const Binding& b, int64_t at, int64_t size, int64_t scalar, Wh
   if (b.region == nullptr) return;
   Region& r = *b.region;
   if (scalar < r.granule) {
-    fault(Fault::device_race,
-          place(b, at, size) + " is written in scalars of " + std::to_string(scalar) +
-              " bytes; the launch says that its elements have " + std::to_string(r.granule),
-          where);
+    report_fault(Fault::device_race,
+                 place(b, at, size) + " is written in scalars of " + std::to_string(scalar) +
+                     " bytes; the launch says that its elements have " + std::to_string(r.granule),
+                 where);
+    leave_kernel();
   }
   const uint32_t me = s.group + 1, epoch = s.device_epoch & kEpochMask;
   const int64_t last = (b.region_offset + at + size - 1) / r.granule;
   for (int64_t c = (b.region_offset + at) / r.granule; c <= last; ++c) {
     uint32_t writer = r.writer[c].load();
     if (writer == 0 && r.writer[c].compare_exchange_strong(writer, me)) writer = me;
-    if (writer != me) fault_other_group(b, at, size, true, true, writer, where);
+    if (writer != me) {
+      report_other_group(b, at, size, true, true, writer, where);
+      leave_kernel();
+    }
     const uint32_t reader = r.reader[c].load();
-    if (reader != 0 && reader != me) fault_other_group(b, at, size, true, false, reader, where);
+    if (reader != 0 && reader != me) {
+      report_other_group(b, at, size, true, false, reader, where);
+      leave_kernel();
+    }
     Within w = Within::unpack(r.within[c].load(std::memory_order_relaxed));
-    if (w.write_epoch == epoch && w.writer != s.tid) fault_within(b, at, size, true, true, w.writer, where);
+    if (w.write_epoch == epoch && w.writer != s.tid) {
+      report_within(b, at, size, true, true, w.writer, where);
+      leave_kernel();
+    }
     if (reader == me && w.read_epoch == epoch && (w.many || w.reader != s.tid)) {
-      fault_within(b, at, size, true, false, w.reader, where);
+      report_within(b, at, size, true, false, w.reader, where);
+      leave_kernel();
     }
     w.write_epoch = epoch;
     w.writer = s.tid;
@@ -134,14 +151,13 @@ std::string element(const GroupArray& a, uint32_t cell) {
   return std::string(a.name) + "[" + std::to_string(cell) + "]";
 }
 
-[[noreturn]] void fault_group_race(const GroupArray& a, uint32_t cell, bool write, bool other_wrote, uint32_t other,
-                                   Where where) {
+void report_group_race(const GroupArray& a, uint32_t cell, bool write, bool other_wrote, uint32_t other, Where where) {
   const State& s = *a.state;
-  fault(Fault::group_race,
-        element(a, cell) + " is " + (write ? "written" : "read") + " by " + thread_text(s.group, s.tid) + " and " +
-            (other_wrote ? "written" : "read") + " by thread " + std::to_string(other) +
-            ", with no threadgroup_barrier(mem_threadgroup) between",
-        where);
+  report_fault(Fault::group_race,
+               element(a, cell) + " is " + (write ? "written" : "read") + " by " + thread_text(s.group, s.tid) +
+                   " and " + (other_wrote ? "written" : "read") + " by thread " + std::to_string(other) +
+                   ", with no threadgroup_barrier(mem_threadgroup) between",
+               where);
 }
 
 // Whether what `thread` did at that simdgroup epoch (in this threadgroup epoch) comes before what runs now.
@@ -156,12 +172,14 @@ void group_read(const GroupArray& a, uint32_t cell, Where where) {
   Cell& c = a.cells[cell];
   ++s.group_accesses;
   if (c.born != s.serial) {
-    fault(Fault::uninitialised,
-          element(a, cell) + " is read by " + thread_text(s.group, s.tid) + " before anything was written there",
-          where);
+    report_fault(Fault::uninitialised,
+                 element(a, cell) + " is read by " + thread_text(s.group, s.tid) + " before anything was written there",
+                 where);
+    leave_kernel();
   }
   if (c.write_epoch == s.epoch && !ordered(s, c.writer, c.write_simd_epoch)) {
-    fault_group_race(a, cell, false, true, c.writer, where);
+    report_group_race(a, cell, false, true, c.writer, where);
+    leave_kernel();
   }
   const uint32_t simd_epoch = s.simd_epoch[s.simd];
   if (c.read_epoch != s.epoch) {
@@ -186,12 +204,14 @@ void group_write(const GroupArray& a, uint32_t cell, Where where) {
   ++s.group_accesses;
   if ((++s.ticks & 0xFFFFFu) == 0) check_clock(where);
   if (c.write_epoch == s.epoch && !ordered(s, c.writer, c.write_simd_epoch)) {
-    fault_group_race(a, cell, true, true, c.writer, where);
+    report_group_race(a, cell, true, true, c.writer, where);
+    leave_kernel();
   }
   if (c.read_epoch == s.epoch) {
     const bool lanes = c.many_lanes && c.read_simd_epoch == s.simd_epoch[s.simd];
     if (c.many_simds || lanes || !ordered(s, c.reader, c.read_simd_epoch)) {
-      fault_group_race(a, cell, true, false, c.reader, where);
+      report_group_race(a, cell, true, false, c.reader, where);
+      leave_kernel();
     }
   }
   c.write_epoch = s.epoch;
@@ -204,33 +224,40 @@ void group_write(const GroupArray& a, uint32_t cell, Where where) {
 // ------------------------------------------------------------------------------------------------------
 
 void fault_bounds(const Binding& b, int64_t at, int64_t size, Where where) {
-  if (b.base == nullptr) fault(Fault::unbound, "buffer " + std::to_string(b.slot) + " (" + b.name + ")", where);
-  fault(Fault::bounds,
-        place(b, at, size) + "; the buffer has " + std::to_string(b.bytes) + " bytes (" +
-            thread_text(b.state->group, b.state->tid) + ")",
-        where);
+  if (b.base == nullptr) {
+    report_fault(Fault::unbound, "buffer " + std::to_string(b.slot) + " (" + b.name + ")", where);
+    leave_kernel();
+  }
+  report_fault(Fault::bounds,
+               place(b, at, size) + "; the buffer has " + std::to_string(b.bytes) + " bytes (" +
+                   thread_text(b.state->group, b.state->tid) + ")",
+               where);
+  leave_kernel();
 }
 
 void fault_group_bounds(const GroupArray& a, int64_t at, int64_t size, Where where) {
-  fault(Fault::bounds,
-        "threadgroup array " + std::string(a.name) + " at element " + std::to_string(at / size) + " of " +
-            std::to_string(static_cast<int64_t>(a.bytes) / size) + " (" + thread_text(a.state->group, a.state->tid) +
-            ")",
-        where);
+  report_fault(Fault::bounds,
+               "threadgroup array " + std::string(a.name) + " at element " + std::to_string(at / size) + " of " +
+                   std::to_string(static_cast<int64_t>(a.bytes) / size) + " (" +
+                   thread_text(a.state->group, a.state->tid) + ")",
+               where);
+  leave_kernel();
 }
 
 void fault_misaligned(const char* what, const char* name, int64_t size, Where where) {
-  fault(Fault::misaligned,
-        std::string("a pointer into ") + what + " " + name + " is cast to a type aligned to " + std::to_string(size) +
-            " bytes",
-        where);
+  report_fault(Fault::misaligned,
+               std::string("a pointer into ") + what + " " + name + " is cast to a type aligned to " +
+                   std::to_string(size) + " bytes",
+               where);
+  leave_kernel();
 }
 
 void fault_cells(const GroupArray& a, int64_t size, Where where) {
-  fault(Fault::misaligned,
-        "threadgroup array " + std::string(a.name) + " of " + std::to_string(a.cell_bytes) +
-            "-byte elements is cast to elements of " + std::to_string(size) + ": declare it in the smaller ones",
-        where);
+  report_fault(Fault::misaligned,
+               "threadgroup array " + std::string(a.name) + " of " + std::to_string(a.cell_bytes) +
+                   "-byte elements is cast to elements of " + std::to_string(size) + ": declare it in the smaller ones",
+               where);
+  leave_kernel();
 }
 
 }  // namespace chiaro::gpu::soft

@@ -82,6 +82,7 @@ bool Worker::run_group(UInt3 group, uint32_t linear) {
     std::memset(memory_.get(), 0xFF, memory_bytes_);  // NaN in every float type
   }
   start_fibers(group);
+  scheduler_ = {};  // another host thread may run this worker now
   const bool ok = launch_->plain ? run_plain() : run_threads();
   counts_.group_accesses = state_.group_accesses;
   t_worker = nullptr;
@@ -103,6 +104,7 @@ void Worker::start_fibers(UInt3 group) {
 
 void Worker::fiber_main() {
   Worker& w = current();
+  fiber_arrived(w.scheduler_);
   const Launch& launch = *w.launch_;
   const std::byte* args = launch.dispatch->args.data();
   if (launch.plain) {
@@ -126,17 +128,17 @@ void Worker::block(Wait wait, Where where) {
       const uint32_t t = first + order_[i];
       if (fibers_[t].wait != Wait::ready) continue;
       state_.tid = t;
-      chiaro_fiber_switch(&f.context, fibers_[t].context);
+      switch_fiber(f.context, fibers_[t].context, wait == Wait::done);
       return;
     }
   }
-  chiaro_fiber_switch(&f.context, scheduler_);
+  switch_fiber(f.context, scheduler_, wait == Wait::done);
 }
 
 void Worker::resume(uint32_t tid) {
   state_.tid = tid;
   state_.simd = tid / 32;
-  chiaro_fiber_switch(&scheduler_, fibers_[tid].context);
+  switch_fiber(scheduler_, fibers_[tid].context);
 }
 
 bool Worker::run_plain() {
@@ -314,18 +316,22 @@ void Worker::multiply(Fiber* lanes) {
 // Called by kernels
 // ----------------------------------------------------------------------------------------------------
 
-void fault(Fault kind, std::string text, Where where) {
+void report_fault(Fault kind, std::string text, Where where) {
+  Worker::current().report(kind, std::move(text), where);
+}
+
+void leave_kernel() {
   Worker& w = Worker::current();
-  w.report(kind, std::move(text), where);
-  void* never = nullptr;
-  chiaro_fiber_switch(&never, w.scheduler_);
+  switch_fiber(w.left_, w.scheduler_, true);
   __builtin_unreachable();
 }
 
 void check_clock(Where where) {
   const Launch& launch = *Worker::current().launch_;
   if (Clock::now() < launch.deadline) return;
-  fault(Fault::time_limit, "it still runs after " + std::to_string(launch.limit_seconds) + " s of real time", where);
+  report_fault(Fault::time_limit, "it still runs after " + std::to_string(launch.limit_seconds) + " s of real time",
+               where);
+  leave_kernel();
 }
 
 GroupArray* group_array(const void* tag, const char* name, uint32_t count, uint32_t element, Where where) {
@@ -335,10 +341,11 @@ GroupArray* group_array(const void* tag, const char* name, uint32_t count, uint3
   }
   const uint32_t bytes = count * element, room = (bytes + 15) / 16 * 16, declared = w.launch_->entry->facts.group_bytes;
   if (w.memory_used_ + room > declared || w.arrays_used_ == kMostArrays) {
-    fault(Fault::group_memory,
-          "the kernel declares " + std::to_string(declared) + " bytes of threadgroup memory; " + name +
-              " brings it to " + std::to_string(w.memory_used_ + room),
-          where);
+    report_fault(Fault::group_memory,
+                 "the kernel declares " + std::to_string(declared) + " bytes of threadgroup memory; " + name +
+                     " brings it to " + std::to_string(w.memory_used_ + room),
+                 where);
+    leave_kernel();
   }
   auto base = reinterpret_cast<uintptr_t>(w.memory_.get());
   base = (base + kArrayAlign - 1) / kArrayAlign * kArrayAlign;
@@ -352,16 +359,21 @@ GroupArray* group_array(const void* tag, const char* name, uint32_t count, uint3
 uint32_t constant_bits(int index, GpuConstant::Kind kind, Where where) {
   const char* names[] = {"bool", "int", "uint"};
   const State& s = *t_state;
-  const std::string text = "function constant " + std::to_string(index) + " is a " + names[static_cast<int>(kind)];
-  if (static_cast<size_t>(index) >= s.constant_count)
-    fault(Fault::constant, text + "; the launch gives no value", where);
-  fault(Fault::constant, text + "; the launch gives a " + names[static_cast<int>(s.constants[index].kind)], where);
+  const bool given = static_cast<size_t>(index) < s.constant_count;
+  report_fault(Fault::constant,
+               "function constant " + std::to_string(index) + " is a " + names[static_cast<int>(kind)] +
+                   (given ? std::string("; the launch gives a ") + names[static_cast<int>(s.constants[index].kind)]
+                          : "; the launch gives no value"),
+               where);
+  leave_kernel();
 }
 
 void threadgroup_barrier(uint32_t flags, Where where) {
   Worker& w = Worker::current();
   if (w.launch_->plain) {
-    fault(Fault::undeclared, "a barrier in a kernel that declares neither threadgroup memory nor NEEDS_BARRIER", where);
+    report_fault(Fault::undeclared, "a barrier in a kernel that declares neither threadgroup memory nor NEEDS_BARRIER",
+                 where);
+    leave_kernel();
   }
   w.running().argument = flags;
   w.block(Worker::Wait::barrier, where);
@@ -373,14 +385,17 @@ uint32_t simd_operation(SimdOp op, uint32_t bits, uint32_t argument, Where where
   const uint32_t needs = w.launch_->entry->facts.needs;
   const bool matrix = op == SimdOp::matrix_access || op == SimdOp::matrix_product;
   if (matrix && (needs & kGpuNeedsSimdMatrix) == 0) {
-    fault(Fault::undeclared, "a simdgroup matrix in a kernel that does not declare NEEDS_SIMD_MATRIX", where);
+    report_fault(Fault::undeclared, "a simdgroup matrix in a kernel that does not declare NEEDS_SIMD_MATRIX", where);
+    leave_kernel();
   }
   if (!matrix && op != SimdOp::barrier && (needs & kGpuNeedsSimdReduce) == 0) {
-    fault(Fault::undeclared, "a simdgroup operation in a kernel that does not declare NEEDS_SIMD_REDUCE", where);
+    report_fault(Fault::undeclared, "a simdgroup operation in a kernel that does not declare NEEDS_SIMD_REDUCE", where);
+    leave_kernel();
   }
   if (w.launch_->plain) {
-    fault(Fault::undeclared,
-          "a simdgroup barrier in a kernel that declares neither threadgroup memory nor NEEDS_BARRIER", where);
+    report_fault(Fault::undeclared,
+                 "a simdgroup barrier in a kernel that declares neither threadgroup memory nor NEEDS_BARRIER", where);
+    leave_kernel();
   }
   Worker::Fiber& f = w.running();
   f.op = op;

@@ -52,7 +52,8 @@ class Worker {
   const GroupCounts& counts() const { return counts_; }
 
  private:
-  friend void fault(Fault, std::string, Where);
+  friend void report_fault(Fault, std::string, Where);
+  friend void leave_kernel();
   friend GroupArray* group_array(const void*, const char*, uint32_t, uint32_t, Where);
   friend void threadgroup_barrier(uint32_t, Where);
   friend uint32_t simd_operation(SimdOp, uint32_t, uint32_t, Where);
@@ -62,7 +63,7 @@ class Worker {
 
   enum class Wait : uint8_t { ready, barrier, simd, done };
   struct Fiber {
-    void* context = nullptr;
+    FiberContext context;
     Wait wait = Wait::ready;
     SimdOp op = SimdOp::barrier;
     uint32_t bits = 0, argument = 0;
@@ -93,7 +94,8 @@ class Worker {
   std::vector<Fiber> fibers_;
   std::byte* stacks_ = nullptr;
   size_t stack_count_ = 0;
-  void* scheduler_ = nullptr;
+  FiberContext scheduler_;
+  FiberContext left_;  // of a fiber that a fault ended; not on its stack, which goes away with it
   std::vector<GroupArray> arrays_;
   uint32_t arrays_used_ = 0, memory_used_ = 0;
   std::unique_ptr<std::byte[]> memory_;
