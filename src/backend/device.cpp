@@ -12,10 +12,10 @@ Result<std::unique_ptr<Buffer>> Device::wrap(std::span<const std::byte> /*host*/
 }
 
 Status Device::copy_from(BufferRef /*to*/, BufferRef from, int64_t /*bytes*/) {
-  return Error{ErrorCode::unsupported,
-               traits().name + " cannot copy from " +
-                   (from ? from.buffer->owner().traits().name : std::string("no buffer")),
-               "", "copy through the host", ""};
+  return Error{
+      ErrorCode::unsupported,
+      traits().name + " cannot copy from " + (from ? from.buffer->owner().traits().name : std::string("no buffer")), "",
+      "copy through the host", ""};
 }
 
 }  // namespace chiaro

@@ -1,4 +1,4 @@
-// Launches of the copying kernels (ops/contiguous/kernel.gpu), for the ops that move or convert elements.
+// Launches of the copying kernels (ops/contiguous and ops/cast), for the ops that move or convert elements.
 #pragma once
 
 #include "ops/contiguous/gpu_args.h"
@@ -21,7 +21,7 @@ inline Status gpu_copy(GpuProgram& program, std::string_view kernel, const GpuSi
   const bool line = gpu_flat(nest, 2) && bytes % 16 == 0 && y.alignment % 16 == 0 && x.alignment % 16 == 0;
   if (line) nest.count = gpu_u32(bytes / 16);
   GpuDispatch d = gpu_dispatch(line ? "copy_line" : "copy_each");
-  d.constants = {gpu_type(DType::f32), gpu_type(DType::f32), static_cast<uint32_t>(unit)};
+  d.constants = {static_cast<uint32_t>(unit)};
   d.buffers = {x.operand, y.operand};
   d.set_args(CopyGpuArgs{nest});
   gpu_cover(d, nest.count, 256);
@@ -39,7 +39,7 @@ inline Status gpu_convert(GpuProgram& program, std::string_view kernel, const Gp
   CHIARO_ASSIGN(const GpuNest nest, gpu_nest(kernel, {y.desc, x.desc}));
   if (nest.count == 0) return {};
   GpuDispatch d = gpu_dispatch("convert_each");
-  d.constants = {gpu_type(y.desc.dtype), gpu_type(x.desc.dtype), uint32_t{4}};
+  d.constants = {gpu_type(y.desc.dtype), gpu_type(x.desc.dtype)};
   d.buffers = {x.operand, y.operand};
   d.set_args(CopyGpuArgs{nest});
   gpu_cover(d, nest.count, 256);

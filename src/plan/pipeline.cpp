@@ -27,8 +27,7 @@ constexpr std::array kGraphPasses{
     GraphPassEntry{"pack", &pass_pack, true},
 };
 // Rewrites of fuse that can be left out one by one.
-constexpr std::array<std::string_view, 5> kRewrites{"fuse.norm", "fuse.conv", "fuse.matmul", "fuse.attention",
-                                                    "fuse.elementwise"};
+constexpr std::array<std::string_view, 4> kRewrites{"fuse.norm", "fuse.conv", "fuse.matmul", "fuse.elementwise"};
 
 // Runs one pass, timed, into the plan's report.
 template <class F>

@@ -37,10 +37,10 @@ struct PlanCopy {
 
 // A kernel launch, or a copy (on the queue of its destination).
 struct PlanStep {
-  int32_t node = -1;    // of ExecutionPlan::graph; -1 for a copy
-  int32_t device = 0;   // whose queue runs it
-  int32_t copy = -1;    // of ExecutionPlan::copies; -1 for a kernel
-  KernelPlan kernel;    // empty for a copy
+  int32_t node = -1;   // of ExecutionPlan::graph; -1 for a copy
+  int32_t device = 0;  // whose queue runs it
+  int32_t copy = -1;   // of ExecutionPlan::copies; -1 for a kernel
+  KernelPlan kernel;   // empty for a copy
   std::vector<MemRef> inputs;
   MemRef output;
   int64_t scratch_offset = 0;  // in the arena of `device`
@@ -67,7 +67,7 @@ struct PlanStaged {
   bool operator==(const PlanStaged&) const = default;
 };
 
-struct PlanArena {  // the memory of one device
+struct PlanArena {                // the memory of one device
   int64_t bytes = 0;              // values and scratch
   int64_t scratch_bytes = 0;      // of these, at the end
   int64_t lower_bound_bytes = 0;  // the most value bytes live at once: no arena can be smaller
@@ -102,7 +102,7 @@ struct ExecutionPlan {
 // Which device runs what. Names are DeviceTraits::name; a module may name several devices (its layers are split by free
 // memory). Nothing named: devices in their order.
 struct Placement {
-  std::map<std::string, std::vector<std::string>> modules;       // "te", "diffusion", "vae", "all"
+  std::map<std::string, std::vector<std::string>> modules;        // "te", "diffusion", "vae", "all"
   std::vector<std::pair<std::string, std::string>> weights = {};  // name (with * and ?) -> device; the first match wins
 };
 

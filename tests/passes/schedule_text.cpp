@@ -29,9 +29,7 @@ class Printer {
   }
 
  private:
-  const std::string& name(int32_t device) const {
-    return context_.devices[static_cast<size_t>(device)]->traits().name;
-  }
+  const std::string& name(int32_t device) const { return context_.devices[static_cast<size_t>(device)]->traits().name; }
 
   std::string place(const Place& p) const {
     switch (p.region) {
