@@ -14,8 +14,10 @@ SmallGraph mission_graph(const std::string& w) {
                                     "%3 = custom(%0) {fn=\"twice\"}  # y\n%4 = mul_(%3, %2)  # z\noutput \"z\" %4\n"};
 }
 
-std::vector<SmallGraph> small_graphs() {
-  std::vector<SmallGraph> all{mission_graph("weight"), mission_graph("input"), mission_graph("computed")};
+namespace {
+
+// Writes into rows, columns and slices, and in place.
+void add_writes(std::vector<SmallGraph>& all) {
   all.push_back({"a fill and a write into its rows", R"(
 %0 = input "x" : f32[8,4]
 %1 = input "rows" : f32[2,4]
@@ -67,6 +69,10 @@ output "all" %10
 output "y" %10
 output "a" %9
 )"});
+}
+
+// Old versions, and a residual block.
+void add_others(std::vector<SmallGraph>& all) {
   all.push_back({"old versions", R"(
 %0 = input "x" : f32[6,4]
 %1 = sigmoid(%0)  # a
@@ -93,6 +99,14 @@ output "second" %3
 %9 = add(%0, %8)  # residual
 output "y" %9
 )"});
+}
+
+}  // namespace
+
+std::vector<SmallGraph> small_graphs() {
+  std::vector<SmallGraph> all{mission_graph("weight"), mission_graph("input"), mission_graph("computed")};
+  add_writes(all);
+  add_others(all);
   return all;
 }
 
