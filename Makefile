@@ -5,7 +5,7 @@ OUT ?= chiaro.png
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 30
 # The test programs of threads and of the executor, run under ThreadSanitizer; `make test-full` runs all of them.
-TSAN_TESTS ?= core runtime
+TSAN_TESTS ?= core runtime plan_properties
 # The test programs that `make test` runs with libc++; `make test-full` runs all quick ones.
 LIBCXX_TESTS ?= core graph passes runtime
 # Objects compiled in one checkout are found again from another: the folder is not part of ccache's key.
@@ -43,9 +43,10 @@ test: deps ## Run the tests that CI runs (within 25 minutes on 2 cores)
 	@if [ -f tools/run_fuzzers.sh ]; then $(MAKE) --no-print-directory fuzz; fi
 	@$(PART) --summary
 
-test-full: deps ## The same, then every test under ThreadSanitizer, long fuzzing and clang-tidy
+test-full: deps ## The same, then the long tests and mutants, all under ThreadSanitizer, long fuzzing and clang-tidy
 	@$(MAKE) --no-print-directory test
 	@$(PART) --start
+	@$(PART) "long tests" ctest --preset release -C full -L full -j $(JOBS)
 	@$(MAKE) --no-print-directory libcxx-full tsan-full lint
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 	@$(PART) --summary
@@ -104,9 +105,9 @@ docs: deps ## Write docs/generated anew from the declarations
 	@$(PART) "build test_ops" cmake --build --preset release -j $(JOBS) --target test_ops
 	CHIARO_UPDATE_DOCS=1 build/release/tests/ops/test_ops --gtest_filter='OpsDocs.*' --gtest_brief=1
 
-cuda: ## Build with the CUDA backend
-	@echo "There is no CUDA backend yet: it is designed (docs/guide/architecture.md) and comes with its own kernels." >&2
-	@exit 1
+cuda: deps ## Compile every GPU kernel with nvcc, where it is installed (there is no CUDA device yet)
+	@$(PART) "configure release" cmake --preset release
+	@$(PART) "compile for CUDA" cmake --build --preset release -j $(JOBS) --target cuda-check
 
 clean: ## Remove the build folders
 	rm -rf build
