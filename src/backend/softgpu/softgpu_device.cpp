@@ -141,6 +141,15 @@ class SoftGpuDevice final : public StrictDevice {
     return {};
   }
 
+  Status accepts(const Call& call) const override {
+    for (const MaskEntry& entry : options_.mask) {
+      if (!entry.refuses(call)) continue;
+      return Error{ErrorCode::unsupported, traits().name + " does not take " + std::string(call.op->name),
+                   "its mask has " + entry.text(), "", ""};
+    }
+    return {};
+  }
+
   Result<std::unique_ptr<CompiledSegment>> compile(std::vector<Launch> launches) override {
     auto segment = std::make_unique<SoftGpuSegment>();
     for (const Launch& launch : launches) {
@@ -194,21 +203,38 @@ class SoftGpuDevice final : public StrictDevice {
   SoftGpu gpu_;
 };
 
+Status read_option(SoftGpuDeviceOptions& options, std::string_view option) {
+  const auto refuse = [&](std::string why) {
+    return Error{ErrorCode::usage, "\"" + std::string(option) + "\" is no option of a software GPU", std::move(why),
+                 "use checks=on, checks=off or no=OP:DTYPE", options.name};
+  };
+  if (option == "checks=off" || option == "checks=on") {
+    options.checks = option == "checks=on";
+    return {};
+  }
+  if (!option.starts_with("no=")) return refuse("");
+  // Masks are written as those of isolated devices.
+  auto masked = parse_isolated_spec(std::string(kIsolatedPrefix) + "mask," + std::string(option));
+  if (!masked.ok()) return refuse(masked.error().why);
+  options.mask.insert(options.mask.end(), masked->mask.begin(), masked->mask.end());
+  return {};
+}
+
 }  // namespace
 
 Result<SoftGpuDeviceOptions> parse_softgpu_spec(std::string_view text) {
   SoftGpuDeviceOptions options;
-  const size_t comma = text.find(',');
-  options.name = std::string(text.substr(0, comma));
-  CHIARO_ASSIGN(const gpu::Profile profile, gpu::find_profile(text.substr(0, comma).substr(kSoftGpuPrefix.size())));
+  std::string_view rest = text;
+  const auto next = [&rest] {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    return part;
+  };
+  options.name = std::string(next());
+  CHIARO_ASSIGN(const gpu::Profile profile,
+                gpu::find_profile(std::string_view(options.name).substr(kSoftGpuPrefix.size())));
   options.traits = profile.traits;
-  if (comma == std::string_view::npos) return options;
-  const std::string_view rest = text.substr(comma + 1);
-  if (rest != "checks=off" && rest != "checks=on") {
-    return Error{ErrorCode::usage, "\"" + std::string(rest) + "\" is no option of a software GPU", "",
-                 "use checks=on or checks=off", std::string(text)};
-  }
-  options.checks = rest == "checks=on";
+  while (!rest.empty()) CHIARO_TRY(read_option(options, next()));
   return options;
 }
 

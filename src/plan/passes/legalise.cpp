@@ -1,6 +1,7 @@
 // legalise: after it every compute node has a kernel on its device.
 #include "plan/passes/legaliser.h"
 
+#include "ops/cast/op.h"
 #include "ops/contiguous/op.h"
 #include "ops/write/op.h"
 #include "plan/rewriter.h"
@@ -11,6 +12,16 @@ namespace {
 constexpr int kMaxDepth = 16;  // decompositions nest; a cycle among them would be our own mistake
 constexpr int64_t kArenaAlignment = 64;
 
+bool is_fp8(DType dtype) {
+  return dtype == DType::f8_e4m3 || dtype == DType::f8_e5m2;
+}
+
+// What FP8 becomes where a kernel refuses it: bf16, or f16 on a GPU without bf16 arithmetic. Both hold every FP8 number.
+DType wider_than_fp8(const DeviceTraits& traits) {
+  const bool gpu = traits.gpu.tflops_f32 > 0;
+  return gpu && !traits.gpu.bf16 ? DType::f16 : DType::bf16;
+}
+
 }  // namespace
 
 Value Legaliser::emit(const OpDef& op, const AttrMap& attrs, std::vector<Value> inputs, int depth) {
@@ -20,6 +31,7 @@ Value Legaliser::emit(const OpDef& op, const AttrMap& attrs, std::vector<Value> 
   if (refusal.ok()) return builder_.add(op, attrs, std::move(inputs));
   if (depth >= kMaxDepth) return builder_.fail(std::move(refusal).error());
   if (const auto dense_inputs = with_copies(op, attrs, inputs)) return builder_.add(op, attrs, *dense_inputs);
+  if (const auto wider = with_casts(op, attrs, inputs)) return builder_.add(op, attrs, *wider);
   if (op.kind == OpKind::inplace && &op != &op_def_write() && !builder_.desc(inputs[0]).contiguous()) {
     return write_back(op, attrs, std::move(inputs), depth);
   }
@@ -66,6 +78,36 @@ std::optional<std::vector<Value>> Legaliser::with_copies(const OpDef& op, const 
     Value& v = inputs[i];
     if (!v.valid() || builder_.desc(v).contiguous()) continue;
     v = contiguous(builder_, v);
+    ++changes_;
+  }
+  return inputs;
+}
+
+// The result keeps its type, so only operands that do not decide it are cast: weights.
+std::optional<std::vector<Value>> Legaliser::with_casts(const OpDef& op, const AttrMap& attrs,
+                                                        std::vector<Value> inputs) {
+  const DType wider = wider_than_fp8(device_.traits());
+  std::vector<Operand> operands;
+  std::vector<const TensorDesc*> before, after;
+  for (const Value v : inputs) {
+    operands.push_back(operand(v));
+    before.push_back(v.valid() ? &builder_.desc(v) : nullptr);
+  }
+  std::vector<size_t> cast_inputs;
+  for (size_t i = op.kind == OpKind::inplace ? 1 : 0; i < inputs.size(); ++i) {
+    Operand& o = operands[i];
+    if (!o.present || !is_fp8(o.desc.dtype)) continue;
+    if (!supported(op_def_cast(), encode_attrs(Cast::Attrs{.dtype = wider}), {inputs[i]}).ok()) return std::nullopt;
+    o = {dense(wider, o.desc.shape), kArenaAlignment, true};
+    cast_inputs.push_back(i);
+  }
+  if (cast_inputs.empty() || !check(op, attrs, operands).ok()) return std::nullopt;
+  for (const Operand& o : operands) after.push_back(o.present ? &o.desc : nullptr);
+  const auto was = op.infer(attrs, before), is = op.infer(attrs, after);
+  if (!was.ok() || !is.ok() || was->dtype != is->dtype) return std::nullopt;
+  const GraphBuilder::Scope scope(builder_, "from_fp8");
+  for (const size_t i : cast_inputs) {
+    inputs[i] = cast(builder_, {.dtype = wider}, inputs[i]);
     ++changes_;
   }
   return inputs;

@@ -15,7 +15,7 @@ class Legaliser {
       : device_(device), builder_(builder), changes_(changes) {}
 
   // Emits `op` so that every node it becomes has a kernel; returns the value, or kNone after builder.fail. In order: as
-  // it is; with contiguous copies of its strided inputs; an in-place node whose target's strides no kernel takes is
+  // it is; with contiguous copies of its strided inputs; with its FP8 inputs cast to a wider float; an in-place node whose target's strides no kernel takes is
   // computed apart and written back; decomposed into simpler ops.
   Value emit(const OpDef& op, const AttrMap& attrs, std::vector<Value> inputs, int depth = 0);
 
@@ -24,6 +24,7 @@ class Legaliser {
   Status check(const OpDef& op, const AttrMap& attrs, const std::vector<Operand>& operands) const;
   Operand operand(Value v) const;
   std::optional<std::vector<Value>> with_copies(const OpDef& op, const AttrMap& attrs, std::vector<Value> inputs);
+  std::optional<std::vector<Value>> with_casts(const OpDef& op, const AttrMap& attrs, std::vector<Value> inputs);
   Value write_back(const OpDef& op, const AttrMap& attrs, std::vector<Value> inputs, int depth);
   Value decompose(const OpDef& op, const AttrMap& attrs, const std::vector<Value>& inputs, int depth);
 
