@@ -47,11 +47,11 @@ FileLook look_at(std::span<const std::byte> bytes) {
   }
   if (head.starts_with("PK\x03\x04")) {
     return {FileKind::zip, "a zip archive (a PyTorch checkpoint such as .ckpt, .pt or .bin is one)",
-            "use the .safetensors file of this model, or convert it with the safetensors Python package"};
+            "pass it as the model, or as the part of a model that it holds"};
   }
   if (is_pickle(head)) {
     return {FileKind::pickle, "a Python pickle (an old PyTorch checkpoint)",
-            "use the .safetensors file of this model: pickles can run code, so they are not opened"};
+            "pass it as the model, or as the part of a model that it holds"};
   }
   if (head.starts_with("\x89PNG\r\n\x1a\n")) return {FileKind::png, "a PNG picture", "pass a model, not a picture"};
   if (head.starts_with("\xFF\xD8\xFF")) return {FileKind::jpeg, "a JPEG picture", "pass a model, not a picture"};

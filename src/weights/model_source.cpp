@@ -11,6 +11,7 @@
 #include "weights/gguf.h"
 #include "weights/printable.h"
 #include "weights/safetensors.h"
+#include "weights/torch.h"
 
 namespace chiaro {
 namespace {
@@ -155,6 +156,14 @@ Status open_gguf_file(const fs::path& path, ModelComponent& component) {
   return check_no_lora(path, component);
 }
 
+Status open_torch_file(const fs::path& path, ModelComponent& component) {
+  CHIARO_ASSIGN(const TorchFile file, TorchFile::open(path));
+  component.files.push_back(path);
+  component.metadata = file.metadata();
+  CHIARO_TRY(component.weights.add(file));
+  return check_no_lora(path, component);
+}
+
 // The tensors of one file of weights, or of the shards of an index.
 Status open_weight_file(const fs::path& path, ModelComponent& component) {
   component.folder = path.parent_path();
@@ -171,6 +180,7 @@ Status open_weight_file(const fs::path& path, ModelComponent& component) {
       return not_a_model(path, "it is the index of a model folder", "pass the folder: " + shown(path.parent_path()));
     }
     if (look.kind == FileKind::gguf) return open_gguf_file(path, component);
+    if (look.kind == FileKind::zip || look.kind == FileKind::pickle) return open_torch_file(path, component);
     if (look.kind != FileKind::safetensors) return not_a_model(path, "it looks like " + look.looks_like, look.mend);
   }
   CHIARO_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));

@@ -19,7 +19,7 @@ namespace chiaro {
 
 enum class ModelKind {
   diffusers_folder,  // model_index.json and a folder for each component
-  single_file,       // one .safetensors or .gguf file that holds all components (a checkpoint)
+  single_file,       // one .safetensors, .gguf or PyTorch file that holds all components (a checkpoint)
   parts,             // no model as a whole: every component in a file of its own (ModelFiles)
 };
 

@@ -158,6 +158,10 @@ Status WeightMap::add(const GgufFile& file) {
   return add(file.tensors(), file.skipped(), path_to_utf8(file.path()));
 }
 
+Status WeightMap::add(const TorchFile& file) {
+  return add(file.tensors(), file.skipped(), path_to_utf8(file.path()));
+}
+
 Status WeightMap::add(TensorDataPtr tensor, std::string_view from) {
   std::string name = tensor->name;
   return insert({std::make_shared<Entry>(Entry{std::move(name), std::move(tensor), "", std::string(from)})});

@@ -13,6 +13,7 @@
 #include "core/tensor.h"
 #include "weights/gguf.h"
 #include "weights/safetensors.h"
+#include "weights/torch.h"
 
 namespace chiaro {
 
@@ -45,6 +46,7 @@ class WeightMap {
   // `file` was added.
   Status add(const SafetensorsFile& file);
   Status add(const GgufFile& file);
+  Status add(const TorchFile& file);
   // `from` names the origin in messages.
   Status add(TensorDataPtr tensor, std::string_view from);
 
