@@ -10,7 +10,7 @@ struct Conv2dGpu : GpuKernel<Conv2dGpu, Conv2d> {
   static constexpr std::string_view name = "gpu.conv2d";
 
   static Result<Minted<Conv2dGpu>> plan(const TypedCall<Conv2d>& call, const DeviceTraits& traits) {
-    CHIARO_TRY(check(call));
+    CHIARO_TRY(gpu_check_product(name, call));
     GpuProgram program;
     if (call.out().count() > 0) add_launches(program, call, arguments(call), traits);
     CHIARO_TRY(program.check(name, traits));
@@ -18,16 +18,6 @@ struct Conv2dGpu : GpuKernel<Conv2dGpu, Conv2d> {
   }
 
  private:
-  static Status check(const TypedCall<Conv2d>& call) {
-    if (!gpu_storable(call.in(0).dtype)) return kernel_refusal(name, call.in(0).text(), "x in f32, f16 or bf16");
-    for (int i = 0; i < 4; ++i) {
-      if (!call.has(i)) continue;
-      if (!gpu_loadable(call.in(i).dtype)) return kernel_refusal(name, call.in(i).text(), "plain types");
-      CHIARO_TRY(gpu_offsets_fit(name, call.in(i)));
-    }
-    return gpu_offsets_fit(name, call.out());
-  }
-
   static Conv2dGpuArgs arguments(const TypedCall<Conv2d>& call) {
     const TensorDesc &x = call.in(0), &w = call.in(1), &y = call.out();
     Conv2dGpuArgs a{};

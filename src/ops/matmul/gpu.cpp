@@ -23,7 +23,7 @@ struct MatmulGpu : GpuKernel<MatmulGpu, Matmul> {
   static constexpr std::string_view name = "gpu.matmul";
 
   static Result<Minted<MatmulGpu>> plan(const TypedCall<Matmul>& call, const DeviceTraits& traits) {
-    CHIARO_TRY(check(call));
+    CHIARO_TRY(gpu_check_product(name, call));
     CHIARO_ASSIGN(MatmulGpuArgs a, arguments(call));
     GpuProgram program;
     if (call.out().count() > 0) add_launches(program, call, a, traits);
@@ -32,16 +32,6 @@ struct MatmulGpu : GpuKernel<MatmulGpu, Matmul> {
   }
 
  private:
-  static Status check(const TypedCall<Matmul>& call) {
-    if (!gpu_storable(call.in(0).dtype)) return kernel_refusal(name, call.in(0).text(), "x in f32, f16 or bf16");
-    for (int i = 0; i < 4; ++i) {
-      if (!call.has(i)) continue;
-      if (!gpu_loadable(call.in(i).dtype)) return kernel_refusal(name, call.in(i).text(), "plain types");
-      CHIARO_TRY(gpu_offsets_fit(name, call.in(i)));
-    }
-    return gpu_offsets_fit(name, call.out());
-  }
-
   static Result<MatmulGpuArgs> arguments(const TypedCall<Matmul>& call) {
     const TensorDesc &x = call.in(0), &b = call.in(1), &y = call.out();
     const bool transposed = call.attrs.transpose_b;
