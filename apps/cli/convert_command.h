@@ -1,0 +1,19 @@
+// `chiaro convert -m IN -o OUT`: a model's weights in other types, as GGUF or safetensors.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace chiaro::cli {
+
+struct ConvertOptions {
+  std::string model, output;
+  std::string type;                // empty: types stay
+  std::vector<std::string> rules;  // REGEX=TYPE
+  bool report_error = false;
+  int threads = 0;
+};
+
+int run_convert(const ConvertOptions& options);
+
+}  // namespace chiaro::cli
