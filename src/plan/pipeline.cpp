@@ -80,10 +80,8 @@ MemRef ref_of(const Schedule& schedule, const Place& place) {
 void take_steps(ExecutionPlan& plan, Schedule& schedule) {
   for (const ScheduledCopy& copy : schedule.copies) {
     const MemRef from = ref_of(schedule, copy.from), to = ref_of(schedule, copy.to);
-    const Device &source = *plan.devices[static_cast<size_t>(from.device)],
-                 &target = *plan.devices[static_cast<size_t>(to.device)];
-    // One end in host memory needs no stop on the way.
-    const bool direct = target.copies_from(source) || source.traits().addresses_host || target.traits().addresses_host;
+    const Device& source = *plan.devices[static_cast<size_t>(from.device)];
+    const bool direct = plan.devices[static_cast<size_t>(to.device)]->copies_from(source);
     plan.copies.push_back({copy.value, copy.begin, copy.end, from, to, copy.back, !direct});
   }
   for (ScheduledStep& step : schedule.steps) {
