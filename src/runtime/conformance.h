@@ -6,6 +6,9 @@
 // which has to insert the copy. Where the results of pictures alone, of other thread counts and of the planner should
 // be the same, they are compared bit by bit (the planner: against the reference).
 //
+// The CPU's kernels take every case, and so do devices that run them. On other devices a case that no kernel takes is
+// missing, counted with the kernels' reasons; a kernel that takes no case at all is a failure there, too.
+//
 // Thread rule: as the Engine's. Nothing is kept between calls.
 #pragma once
 
@@ -33,6 +36,7 @@ struct OpConformance {
   int ran = 0;                         // variants that a kernel took as they are
   int copied = 0;                      // variants that ran after copies of the planner
   int planned = 0;                     // further runs through the planner
+  int missing = 0;                     // cases that this device does not take in any variant
   std::map<std::string, int> refused;  // reason -> variants that are not to run (a dtype that no kernel takes)
   int failed = 0;
   std::vector<std::string> failures;  // the first few, in full

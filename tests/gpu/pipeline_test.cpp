@@ -77,7 +77,7 @@ TEST(GpuPipeline, Apple5Vm) {
 // The group norms go to the CPU, and with them what multiplies, adds and activates their results in place.
 TEST(GpuPipeline, WithoutGroupNormTheFollowersGoWhereTheirMemoryIs) {
   LoadOptions options;
-  options.devices = "softgpu:apple5-vm";
+  options.devices = "softgpu:apple5-vm,checks=off";  // who owns what is checked all the same
   options.disabled_ops = {"group_norm@softgpu:apple5-vm"};
   options.fuse = false;
   const std::string told = moved_notices(expect_the_cpus_picture(options));
@@ -110,6 +110,7 @@ TEST_F(WithoutOwn, TheVerifierRefusesThePlan) {
   ASSERT_FALSE(plan.ok());
   std::printf("%s\n", plan.error().format().c_str());
   EXPECT_EQ(plan.error().code, ErrorCode::internal);
+  EXPECT_EQ(plan.error().why, "softgpu:apple5-vm does not address the memory of cpu");
 }
 
 TEST_F(WithoutOwn, AndWithoutTheVerifierTheDeviceRefusesTheMemory) {

@@ -29,7 +29,8 @@ struct SoftGpuDeviceOptions {
 
 inline constexpr std::string_view kSoftGpuPrefix = "softgpu:";
 
-// softgpu:PROFILE[,checks=off][,no=OP[:DTYPE][:strided]+...]. The pool stays to be set. Errors: usage, naming the profiles or the option.
+// softgpu:PROFILE[,checks=off][,no=OP[:DTYPE][:strided]+...]. The pool stays to be set. Errors: usage, naming the
+// profiles or the option.
 Result<SoftGpuDeviceOptions> parse_softgpu_spec(std::string_view text);
 
 std::unique_ptr<StrictDevice> make_softgpu_device(SoftGpuDeviceOptions options);

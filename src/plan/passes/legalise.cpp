@@ -16,7 +16,8 @@ bool is_fp8(DType dtype) {
   return dtype == DType::f8_e4m3 || dtype == DType::f8_e5m2;
 }
 
-// What FP8 becomes where a kernel refuses it: bf16, or f16 on a GPU without bf16 arithmetic. Both hold every FP8 number.
+// What FP8 becomes where a kernel refuses it: bf16, or f16 on a GPU without bf16 arithmetic. Both hold every FP8
+// number.
 DType wider_than_fp8(const DeviceTraits& traits) {
   const bool gpu = traits.gpu.tflops_f32 > 0;
   return gpu && !traits.gpu.bf16 ? DType::f16 : DType::bf16;

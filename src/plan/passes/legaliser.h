@@ -15,8 +15,8 @@ class Legaliser {
       : device_(device), builder_(builder), changes_(changes) {}
 
   // Emits `op` so that every node it becomes has a kernel; returns the value, or kNone after builder.fail. In order: as
-  // it is; with contiguous copies of its strided inputs; with its FP8 inputs cast to a wider float; an in-place node whose target's strides no kernel takes is
-  // computed apart and written back; decomposed into simpler ops.
+  // it is; with contiguous copies of its strided inputs; with its FP8 inputs cast to a wider float; an in-place node
+  // whose target's strides no kernel takes is computed apart and written back; decomposed into simpler ops.
   Value emit(const OpDef& op, const AttrMap& attrs, std::vector<Value> inputs, int depth = 0);
 
  private:

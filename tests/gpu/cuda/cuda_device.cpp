@@ -11,7 +11,8 @@ Status checked(CUresult result, const std::string& what) {
   if (result == CUDA_SUCCESS) return {};
   const char* text = nullptr;
   cuGetErrorString(result, &text);
-  return Error{ErrorCode::internal, what + " failed", text != nullptr ? text : "an unknown error of the driver", "", ""};
+  return Error{ErrorCode::internal, what + " failed", text != nullptr ? text : "an unknown error of the driver", "",
+               ""};
 }
 
 CUdeviceptr pointer(const std::byte* address) {
@@ -156,7 +157,8 @@ std::span<const Kernel> CudaDevice::kernels(std::string_view op) const {
 
 Result<std::unique_ptr<Buffer>> CudaDevice::allocate(int64_t bytes, std::string_view what) {
   CUdeviceptr memory = 0;
-  if (bytes > 0) CHIARO_TRY(checked(cuMemAlloc(&memory, static_cast<size_t>(bytes)), "allocating " + std::string(what)));
+  if (bytes > 0)
+    CHIARO_TRY(checked(cuMemAlloc(&memory, static_cast<size_t>(bytes)), "allocating " + std::string(what)));
   return std::unique_ptr<Buffer>(std::make_unique<CudaBuffer>(*this, memory, bytes));
 }
 
