@@ -9,6 +9,7 @@
 #include "ops/gelu/op.h"
 #include "ops/mul/op.h"
 #include "ops/quick_gelu/op.h"
+#include "ops/relu/op.h"
 #include "ops/scale/op.h"
 #include "ops/sigmoid/op.h"
 #include "ops/silu/op.h"
@@ -28,7 +29,7 @@ constexpr std::array<std::pair<std::string_view, Kind>, 6> kBinary{{{"add", Kind
 
 // Those that are ops of their own, so that every chain decomposes.
 bool taken(Activation activation) {
-  return activation != Activation::none && activation != Activation::relu && activation != Activation::tanh;
+  return activation != Activation::none && activation != Activation::tanh;
 }
 
 std::vector<std::string> words_of(std::string_view text) {
@@ -87,6 +88,7 @@ double apply(const ChainStep& step, double acc, double operand) {
 
 Value emit_activation(GraphBuilder& g, Activation activation, Value x) {
   switch (activation) {
+    case Activation::relu: return relu(g, x);
     case Activation::silu: return silu(g, x);
     case Activation::gelu: return gelu(g, x);
     case Activation::gelu_tanh: return gelu(g, {.tanh = true}, x);
@@ -146,7 +148,7 @@ Result<std::vector<ChainStep>> parse_chain(std::string_view text) {
     if (!step) {
       return op_error(kName, fmt::format("the step \"{}\"", one), "it is not understood",
                       "steps are add, sub, mul, div, rsub, rdiv with an input from 0 to 8, scale with one or two "
-                      "numbers, silu, gelu, gelu_tanh, quick_gelu and sigmoid");
+                      "numbers, relu, silu, gelu, gelu_tanh, quick_gelu and sigmoid");
     }
     steps.push_back(*step);
     if (more) text.remove_prefix(end + 1);
