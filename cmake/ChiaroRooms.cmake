@@ -18,6 +18,19 @@ function(chiaro_add_room name)
   target_link_libraries(chiaro_${name} PUBLIC chiaro_flags ${ARG_LIBS})
 endfunction()
 
+# Lets a test program use CHIARO_SOURCE_DIR and CHIARO_TMP_DIR (tests/test_paths.h).
+function(chiaro_give_paths target)
+  if(NOT TARGET chiaro_test_paths)
+    add_library(chiaro_test_paths STATIC ${PROJECT_SOURCE_DIR}/tests/test_paths.cpp)
+    target_link_libraries(chiaro_test_paths PRIVATE chiaro_flags)
+    target_compile_definitions(chiaro_test_paths PRIVATE CHIARO_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+      CHIARO_TEST_TMP_DIR="${PROJECT_BINARY_DIR}/tmp")
+  endif()
+  target_link_libraries(${target} PRIVATE chiaro_test_paths)
+  target_compile_options(${target} PRIVATE
+    $<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${PROJECT_SOURCE_DIR}/tests/test_paths.h>)
+endfunction()
+
 # Takes the files that include RapidCheck out of `sources` and compiles them as test_<name>_compile_only
 # (ChiaroDependencies says why).
 function(chiaro_set_aside_rapidcheck name sources_var libs_var)
@@ -35,8 +48,7 @@ function(chiaro_set_aside_rapidcheck name sources_var libs_var)
     target_link_libraries(test_${name}_compile_only PRIVATE chiaro_flags ${${libs_var}} GTest::gtest)
     target_include_directories(test_${name}_compile_only PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_include_directories(test_${name}_compile_only SYSTEM PRIVATE ${CHIARO_RAPIDCHECK_INCLUDE})
-    target_compile_definitions(test_${name}_compile_only PRIVATE CHIARO_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-      CHIARO_TMP_DIR="${PROJECT_BINARY_DIR}/tmp")
+    chiaro_give_paths(test_${name}_compile_only)
   endif()
   set(${sources_var} ${kept} PARENT_SCOPE)
   set(${libs_var} ${${libs_var}} PARENT_SCOPE)
@@ -69,8 +81,7 @@ function(chiaro_add_test name)
   endif()
   add_executable(test_${name} ${sources})
   target_link_libraries(test_${name} PRIVATE chiaro_flags ${ARG_LIBS} GTest::gtest GTest::gtest_main)
-  target_compile_definitions(test_${name} PRIVATE CHIARO_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    CHIARO_TMP_DIR="${PROJECT_BINARY_DIR}/tmp")
+  chiaro_give_paths(test_${name})
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tmp)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   add_test(NAME ${name} COMMAND test_${name})

@@ -1,0 +1,13 @@
+#include "test_paths.h"
+
+namespace chiaro::testing {
+
+const char* source_dir() {
+  return CHIARO_TEST_SOURCE_DIR;
+}
+
+const char* tmp_dir() {
+  return CHIARO_TEST_TMP_DIR;
+}
+
+}  // namespace chiaro::testing

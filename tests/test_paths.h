@@ -1,0 +1,11 @@
+// Where tests find the tree, and where they may write. Included before every test's first line by the build: the paths
+// are compiled into one small file only, so that a compiler cache finds the tests of another checkout again.
+#pragma once
+
+namespace chiaro::testing {
+const char* source_dir();
+const char* tmp_dir();
+}  // namespace chiaro::testing
+
+#define CHIARO_SOURCE_DIR (::chiaro::testing::source_dir())
+#define CHIARO_TMP_DIR (::chiaro::testing::tmp_dir())
