@@ -89,6 +89,7 @@ Result<ConvertReport> convert(const ConvertOptions& options, Console& console) {
     request.rules.push_back(std::move(rule));
   }
   request.architecture = architecture_of(request.in);
+  request.join_rows = options.join_rows;
   request.report_error = options.report_error;
   ThreadPool pool(options.threads);
   request.pool = &pool;

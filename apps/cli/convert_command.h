@@ -10,6 +10,7 @@ struct ConvertOptions {
   std::string model, output;
   std::string type;                // empty: types stay
   std::vector<std::string> rules;  // REGEX=TYPE
+  bool join_rows = false;          // --join-rows
   bool report_error = false;
   int threads = 0;
 };

@@ -199,7 +199,10 @@ class Conversion {
   Result<std::unique_ptr<Output>> open() {
     if (kind_ == ConvertKind::gguf) {
       std::vector<GgufTensorPlan> plans;
-      for (const Planned& p : planned_) plans.push_back({p.result.name, p.result.to, p.result.shape});
+      for (const Planned& p : planned_) {
+        const bool joined = p.result.reason == ConvertReason::joined;
+        plans.push_back({p.result.name, p.result.to, p.result.shape, joined ? joined_rows(p.result.shape) : Shape()});
+      }
       CHIARO_ASSIGN(GgufWriter writer,
                     GgufWriter::create(request_.out, gguf_metadata(request_, source_), std::move(plans)));
       return std::unique_ptr<Output>(std::make_unique<GgufOutput>(std::move(writer)));

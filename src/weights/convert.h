@@ -33,8 +33,11 @@ struct ConvertRequest {
   std::optional<DType> type;       // empty: types stay as they are
   std::vector<ConvertRule> rules;  // the first that matches wins over `type`
   std::string architecture;        // general.architecture of a GGUF file whose source has none; empty: none
-  bool report_error = false;       // decode what was encoded: costs time
-  ThreadPool* pool = nullptr;      // required
+  // Weights of convolutions whose rows blocks do not divide are stored in rows of 256, and their shape beside them
+  // (comfy.gguf.orig_shape.*), as ComfyUI's converter does; stable-diffusion.cpp does not read such files. GGUF only.
+  bool join_rows = false;
+  bool report_error = false;                                     // decode what was encoded: costs time
+  ThreadPool* pool = nullptr;                                    // required
   std::function<void(int64_t done, int64_t total)> on_progress;  // bytes of the result; from the calling thread
   const std::atomic<bool>* cancel = nullptr;
 };
@@ -45,6 +48,7 @@ enum class ConvertReason {
   rule,       // of a rule
   stored,     // as it is in the source: no type was asked for, or it holds integers
   small,      // at most one dimension, or a small layer that other programs keep too: as stored, or f16
+  joined,     // the type asked for, in joined rows
   rows,       // blocks of the type asked for do not divide its rows: q8_0 where 32 does, else f16
   container,  // the kind of file has no such type: f16
 };

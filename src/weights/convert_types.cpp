@@ -11,6 +11,7 @@
 namespace chiaro {
 namespace {
 
+constexpr int64_t kJoinedRow = 256;       // elements: blocks of every type divide it
 constexpr size_t kMaxMatchedName = 1024;  // std::regex needs stack for every letter
 
 // Parts of the names of small layers that feed all others. stable-diffusion.cpp's converter keeps the same ones:
@@ -77,10 +78,15 @@ std::string_view convert_reason_text(ConvertReason reason) {
     case ConvertReason::rule: return "by a rule";
     case ConvertReason::stored: return "as stored";
     case ConvertReason::small: return "norms, biases, embeddings and the like";
+    case ConvertReason::joined: return "as asked, in joined rows";
     case ConvertReason::rows: return "blocks do not divide the rows";
     case ConvertReason::container: return "the file format has no such type";
   }
   return "";
+}
+
+Shape joined_rows(const Shape& shape) {
+  return {element_count(shape) / kJoinedRow, kJoinedRow};
 }
 
 Result<ConvertKind> convert_kind(const std::filesystem::path& out) {
@@ -95,6 +101,10 @@ Result<TypeChooser> TypeChooser::make(const ConvertRequest& request, ConvertKind
   TypeChooser chooser;
   chooser.kind_ = kind;
   chooser.type_ = request.type;
+  chooser.join_rows_ = request.join_rows;
+  if (request.join_rows && kind != ConvertKind::gguf) {
+    return Error{ErrorCode::usage, "rows can be joined in a GGUF file only", "", "write a .gguf file", ""};
+  }
   if (request.type) CHIARO_TRY(check_holds(kind, *request.type));
   for (const ConvertRule& rule : request.rules) {
     CHIARO_TRY(check_holds(kind, rule.type));
@@ -125,6 +135,8 @@ std::pair<DType, ConvertReason> TypeChooser::choose(const std::string& name, con
   if (!holds(kind_, type)) return {DType::f16, ConvertReason::container};
   const int64_t row = shape.rank() == 0 ? 1 : shape[-1];
   if (row % traits(type).block_elements == 0) return {type, reason};
+  // Only convolutions: their kernels read a run of blocks, those of products need whole rows.
+  if (join_rows_ && shape.rank() >= 4 && element_count(shape) % kJoinedRow == 0) return {type, ConvertReason::joined};
   return {row % traits(DType::q8_0).block_elements == 0 ? DType::q8_0 : DType::f16, ConvertReason::rows};
 }
 

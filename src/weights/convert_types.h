@@ -9,6 +9,9 @@
 
 namespace chiaro {
 
+// The shape in which a tensor with joined rows is stored: [count / 256, 256].
+Shape joined_rows(const Shape& shape);
+
 enum class ConvertKind { gguf, safetensors };
 // Errors: usage where the extension is neither.
 Result<ConvertKind> convert_kind(const std::filesystem::path& out);
@@ -26,6 +29,7 @@ class TypeChooser {
 
   ConvertKind kind_ = ConvertKind::gguf;
   std::optional<DType> type_;
+  bool join_rows_ = false;
   std::vector<std::pair<std::regex, DType>> rules_;
 };
 

@@ -54,6 +54,9 @@ struct GgufTensorPlan {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
+  // Where it is not empty, the shape that the file gives it, of as many elements, so that blocks divide the rows;
+  // `shape` is then stored as kGgufShapeKey.
+  Shape stored = {};
 };
 
 // Writes version 3 with an alignment of 32 bytes. The file appears whole, at commit, or not at all. Memory used is that

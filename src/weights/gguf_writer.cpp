@@ -18,11 +18,12 @@ Error write_refused(const std::string& where, ErrorCode code, std::string why, s
 }
 
 uint64_t dense_bytes(const GgufTensorPlan& plan) {
-  return static_cast<uint64_t>(dense(plan.dtype, plan.shape).dense_bytes());
+  return static_cast<uint64_t>(dense(plan.dtype, plan.shape).dense_bytes());  // the stored shape has as many elements
 }
 
 // The shape as the file has it, row-major.
-Shape file_shape(const Shape& shape) {
+Shape file_shape(const GgufTensorPlan& plan) {
+  const Shape& shape = plan.stored.empty() ? plan.shape : plan.stored;
   if (shape.rank() <= kFileRank) return shape;
   Shape joined = Dims::filled(kFileRank, 1);
   const int extra = shape.rank() - kFileRank;
@@ -44,7 +45,13 @@ Status check_plans(const std::string& where, const std::vector<GgufTensorPlan>& 
                            tensor + " is " + std::string(dtype_name(plan.dtype)) + ", which the format does not know",
                            "convert it to f16 or a block type first");
     }
-    const int64_t row = plan.shape.rank() == 0 ? 1 : plan.shape[-1];
+    if (!plan.stored.empty() && element_count(plan.stored) != element_count(plan.shape)) {
+      return write_refused(where, ErrorCode::usage,
+                           tensor + " of shape " + plan.shape.text() + " is to be stored as " + plan.stored.text(),
+                           "use a shape of as many elements");
+    }
+    const Shape shape = file_shape(plan);
+    const int64_t row = shape.rank() == 0 ? 1 : shape[-1];
     if (row % traits(plan.dtype).block_elements != 0) {
       return write_refused(where, ErrorCode::dtype,
                            tensor + " " + dense(plan.dtype, plan.shape).text() + " has rows of " + std::to_string(row) +
@@ -80,7 +87,7 @@ class HeaderText {
   }
   void tensor(const GgufTensorPlan& plan, uint64_t offset) {
     text(plan.name);
-    const Shape shape = file_shape(plan.shape);
+    const Shape shape = file_shape(plan);
     number(static_cast<uint32_t>(shape.rank()));
     for (int i = shape.rank() - 1; i >= 0; --i) number(static_cast<uint64_t>(shape[i]));
     number(gguf_tensor_type(plan.dtype)->code);
@@ -120,7 +127,7 @@ Result<GgufMetadata> complete(const std::string& where, const GgufMetadata& give
     all.add(key, value);
   }
   for (const GgufTensorPlan& plan : plans) {
-    if (plan.shape.rank() <= kFileRank) continue;
+    if (plan.shape.rank() <= kFileRank && plan.stored.empty()) continue;
     std::vector<int32_t> dims;
     for (const int64_t d : plan.shape) {
       if (d > INT32_MAX) {

@@ -265,6 +265,43 @@ TEST_F(Convert, ReadsPyTorchAndFoldersAndIndexes) {
   EXPECT_TRUE(error_has(convert_model(r).error(), {"web page"}));
 }
 
+TEST_F(Convert, RowsOfConvolutionsMayBeJoined) {
+  const std::vector<TensorDataPtr> all{tensor("conv.weight", {32, 16, 3, 3}), tensor("odd.weight", {5, 3, 3, 3}),
+                                       tensor("linear.weight", {8, 9}), tensor("wide.weight", {4, 4, 1, 256}),
+                                       tensor("video.weight", {2, 16, 8, 3, 3})};
+  ConvertRequest r = request(all, "out.gguf", DType::q4_k);
+  r.join_rows = true;
+  const ConvertReport report = run(r);
+  EXPECT_EQ(of(report, "conv.weight").reason, ConvertReason::joined);
+  EXPECT_EQ(of(report, "odd.weight").to, DType::f16);
+  EXPECT_EQ(of(report, "linear.weight").to, DType::f16);
+  EXPECT_EQ(of(report, "wide.weight").reason, ConvertReason::asked);
+  EXPECT_EQ(of(report, "video.weight").reason, ConvertReason::joined);
+  auto file = GgufFile::open(r.out);
+  ASSERT_TRUE(file.ok()) << file.error().format();
+  EXPECT_EQ(file->find("conv.weight")->desc, dense(DType::q4_k, {32, 16, 3, 3}));
+  EXPECT_EQ(file->find("video.weight")->desc, dense(DType::q4_k, {2, 16, 8, 3, 3}));
+  EXPECT_EQ(file->metadata().get_integers("comfy.gguf.orig_shape.conv.weight").value(),
+            (std::vector<int64_t>{32, 16, 3, 3}));
+  const std::vector<float> in = values("conv.weight", 32 * 16 * 9);
+  std::vector<std::byte> expected(static_cast<size_t>(dense(DType::q4_k, {32, 16, 3, 3}).dense_bytes()));
+  encode_blocks(DType::q4_k, in.data(), 32 * 16 * 9, expected.data());
+  EXPECT_EQ(std::memcmp(file->find("conv.weight")->bytes, expected.data(), expected.size()), 0);
+  // Again, without a type: the same blocks. Without joining: plain rows.
+  r.in = r.out;
+  r.type.reset();
+  r.out = folder_ / "again.gguf";
+  run(r);
+  file = GgufFile::open(r.out);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(std::memcmp(file->find("conv.weight")->bytes, expected.data(), expected.size()), 0);
+  r.join_rows = false;
+  EXPECT_EQ(of(run(r), "conv.weight").to, DType::f16);
+  r.join_rows = true;
+  r.out = folder_ / "out.safetensors";
+  EXPECT_TRUE(error_has(convert_model(r).error(), {"GGUF file only"}));
+}
+
 TEST_F(Convert, RefusesWhatTheFileCannotHold) {
   const std::vector<TensorDataPtr> all{tensor("w", {4, 256})};
   EXPECT_TRUE(error_has(convert_model(request(all, "o.safetensors", DType::q4_k)).error(), {"q4_k", ".gguf"}));
