@@ -31,7 +31,11 @@ def single(path):
     counts = [strict(unet, convert.convert_ldm_unet_checkpoint(dict(state), dict(SD2 if open_clip else SD1))),
               strict(vae, convert.convert_ldm_vae_checkpoint(dict(state), dict(KL)))]
     if open_clip:
-        counts.append(strict(text, convert.convert_open_clip_checkpoint(text, {k: v.float() for k, v in state.items()}, open_clip)))
+        converted = convert.convert_open_clip_checkpoint(text, {k: v.float() for k, v in state.items()}, open_clip)
+        # SD 2.x leaves the last layer out, and the projection to pictures; the published files have both.
+        unused = [k for k in converted if k == "text_projection.weight" or ".layers.23." in k]
+        assert len(unused) == 17, unused
+        counts.append(strict(text, {k: v for k, v in converted.items() if k not in unused}))
     else:
         counts.append(strict(text, convert.convert_ldm_clip_checkpoint(dict(state))))
     print(path, len(state), "tensors; parameters of UNet, vae, text encoder:", counts)
