@@ -9,9 +9,9 @@ import network_golden as golden
 
 CASES = {
     # case: settings, height, width, batch
-    "usual": (dict(encoder_block_out_channels=(16,) * 4, decoder_block_out_channels=(16,) * 4), 64, 64, 1),
+    "usual": (dict(encoder_block_out_channels=(16,) * 4, decoder_block_out_channels=(16,) * 4), 32, 32, 1),
     "odd": (dict(encoder_block_out_channels=(8,) * 3, decoder_block_out_channels=(12,) * 3, num_encoder_blocks=(1, 2, 1),
-                 num_decoder_blocks=(2, 1, 1), latent_channels=16), 40, 24, 2),
+                 num_decoder_blocks=(2, 1, 1), latent_channels=16), 20, 12, 2),
 }
 
 
