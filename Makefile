@@ -102,8 +102,9 @@ lint: deps ## All source checks, and clang-tidy on every file (tidy preset)
 
 docs: deps ## Write docs/generated anew from the declarations
 	@$(PART) "configure release" cmake --preset release -DCHIARO_TESTS=ON
-	@$(PART) "build test_ops" cmake --build --preset release -j $(JOBS) --target test_ops
+	@$(PART) "build test_ops" cmake --build --preset release -j $(JOBS) --target test_ops test_gpu_plans
 	CHIARO_UPDATE_DOCS=1 build/release/tests/ops/test_ops --gtest_filter='OpsDocs.*' --gtest_brief=1
+	CHIARO_UPDATE_DOCS=1 build/release/tests/gpu/test_gpu_plans --gtest_filter='KernelsDocs.*' --gtest_brief=1
 
 cuda: deps ## Compile every GPU kernel with nvcc, where it is installed (there is no CUDA device yet)
 	@$(PART) "configure release" cmake --preset release

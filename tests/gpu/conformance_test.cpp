@@ -13,7 +13,7 @@ std::shared_ptr<Engine> engine_with(int threads, const std::string& device) {
   return Engine::create(options).value();
 }
 
-class GpuConformance : public testing::TestWithParam<const char*> {
+class GpuConformance : public ::testing::TestWithParam<const char*> {
  protected:
   const std::string device_ = std::string("softgpu:") + GetParam();
   const std::shared_ptr<Engine> engine_ = engine_with(2, device_);
@@ -51,7 +51,7 @@ TEST_P(GpuConformance, WhatTheDeviceLacksIsToldWithTheReason) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, GpuConformance, testing::Values("apple7", "apple5-vm", "apple9"), [](const auto& one) {
+INSTANTIATE_TEST_SUITE_P(, GpuConformance, ::testing::Values("apple7", "apple5-vm", "apple9"), [](const auto& one) {
   return std::string(one.param) == "apple5-vm" ? std::string("apple5_vm") : std::string(one.param);
 });
 

@@ -15,7 +15,7 @@ void PrintTo(const Wrong& w, std::ostream* out) {
   *out << w.kernel;
 }
 
-class GpuFaults : public GpuHarness, public testing::WithParamInterface<Wrong> {};
+class GpuFaults : public GpuHarness, public ::testing::WithParamInterface<Wrong> {};
 
 TEST_P(GpuFaults, IsCaught) {
   const Wrong& wrong = GetParam();
@@ -36,7 +36,7 @@ TEST_P(GpuFaults, IsCaught) {
 
 INSTANTIATE_TEST_SUITE_P(
     Kinds, GpuFaults,
-    testing::Values(
+    ::testing::Values(
         Wrong{"write_past_the_end", 1, "out of bounds",
               "buffer 0 (y) at byte 512, element 128 of 4 bytes; the buffer has 512"},
         Wrong{"read_before_the_start", 2, "out of bounds", "buffer 0 (x) at byte -4"},

@@ -48,7 +48,7 @@ struct TestBuffer {
   InitMap init;
 };
 
-class GpuHarness : public testing::Test {
+class GpuHarness : public ::testing::Test {
  protected:
   static GpuDispatch dispatch(std::string_view kernel, size_t buffers, uint32_t groups = 2, uint32_t threads = 64) {
     GpuDispatch d;

@@ -68,7 +68,7 @@ Expected expectation(const OpDef& op, const Variant& v, const TensorDesc& out) {
   return e;
 }
 
-class GpuOps : public testing::TestWithParam<OpOnProfile> {
+class GpuOps : public ::testing::TestWithParam<OpOnProfile> {
  protected:
   void run_variant(const OpDef& op, const Variant& v) {
     const auto out = v.infer();
@@ -114,7 +114,7 @@ TEST_P(GpuOps, AgreesWithTheReferenceUnderAllChecks) {
   std::cout << ran_ << " variants ran\n";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GpuOps, testing::ValuesIn(all_ops()), [](const auto& one) {
+INSTANTIATE_TEST_SUITE_P(All, GpuOps, ::testing::ValuesIn(all_ops()), [](const auto& one) {
   std::string name = one.param.op + "_" + one.param.profile;
   for (char& c : name) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';

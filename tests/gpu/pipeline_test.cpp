@@ -85,7 +85,7 @@ TEST(GpuPipeline, WithoutGroupNormTheFollowersGoWhereTheirMemoryIs) {
   std::printf("%s", told.c_str());
 }
 
-class WithoutOwn : public testing::Test {
+class WithoutOwn : public ::testing::Test {
  protected:
   void SetUp() override {
     EngineOptions options;

@@ -157,7 +157,7 @@ PlanSums check_launches(const ExecutionPlan& plan, const gpu::Traits& gpu) {
   return sums;
 }
 
-class PlanProfiles : public testing::TestWithParam<std::string> {
+class PlanProfiles : public ::testing::TestWithParam<std::string> {
  protected:
   void check_stage(const Stage& stage, DType dtype) {
     SCOPED_TRACE(stage.name + " in " + std::string(dtype_name(dtype)));
@@ -196,7 +196,7 @@ TEST_P(PlanProfiles, ShippedModelAt1024) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlanProfiles, testing::ValuesIn(gpu::profile_names()), [](const auto& one) {
+INSTANTIATE_TEST_SUITE_P(All, PlanProfiles, ::testing::ValuesIn(gpu::profile_names()), [](const auto& one) {
   std::string name = one.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
