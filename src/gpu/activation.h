@@ -15,8 +15,8 @@
 
 // exp(-x * x) * P(t), t = 2 / (2 + |x|), P fitted by tools/gpu/fit_erfc.py (Chebyshev nodes in t, relative error of
 // erfc below 3e-7 in f32); reflected for x < 0. Metal has no erf.
-// Near 0 it is 1 - erf by the series of erf, whose next term is below 2e-8: there every error of exp (CUDA: 2 ulp) would
-// be one of the result, which is as good as 1.
+// Near 0 it is 1 - erf by the series of erf, whose next term is below 2e-8: there every error of exp (CUDA: 2 ulp)
+// would be one of the result, which is as good as 1.
 GPU_FN float gpu_erfc(float x) {
   const float z = x * x;
   if (z < 0.25f) {
