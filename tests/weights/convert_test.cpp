@@ -1,6 +1,7 @@
 // Conversion of weights: types chosen, bytes written, and nothing left behind where it fails.
 #include "weights/convert.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
