@@ -61,6 +61,7 @@ void add_products(std::vector<BenchCase>& cases) {
   linear(4096, 320, 2560);
   linear(77, 768, 3072);
   linear(2, 320, 1280);
+  cases.push_back({"matmul_id", {}, {{{512, 1024}}, {{8, 1024, 1024}}, {.shape = {512, 2}, .index = true}}});
   const auto conv = [&](int64_t size, int64_t in, int64_t out, int64_t kernel, int64_t stride) {
     const int64_t pad = kernel / 2;
     AttrMap attrs{{"stride_h", stride}, {"stride_w", stride}, {"pad_top", pad},
