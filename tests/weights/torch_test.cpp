@@ -109,6 +109,7 @@ TEST(Torch, LaterTypesAndProtocols) {
   EXPECT_EQ(fp8.find("e5m2")->desc, dense(DType::f8_e5m2, {2, 4}));
   EXPECT_EQ(load_element(DType::f8_e4m3, fp8.find("e4m3")->bytes, 0), -3.25);  // formula(4 letters, 0)
   expect_formula(open("protocol4.zip.pt"), "w", DType::f32, {2, 2});
+  expect_formula(open("sizes64.zip.pt"), "0.weight", DType::f32, {2, 3});
   const TorchFile leftovers = open("leftovers.zip.pt");
   expect_formula(leftovers, "w", DType::f32, {2, 2});
   EXPECT_EQ(names_of(leftovers.others()), (std::vector<std::string>{"dict", "score"}));

@@ -7,7 +7,9 @@ import io
 import os
 import pathlib
 import pickle
+import struct
 import zipfile
+import zlib
 
 import numpy as np
 import torch
@@ -79,6 +81,25 @@ def write_zip(name, entries, method=zipfile.ZIP_STORED):
             z.writestr(zipfile.ZipInfo(entry, (1980, 1, 1, 0, 0, 0)), data, method)
 
 
+def write_zip64(name, entries):
+    """As for files above 4 GiB: every size and place in 64 bits, behind an extra field of another kind."""
+    out, directory = b"", b""
+    for entry, data in entries.items():
+        crc, place, entry = zlib.crc32(data), len(out), entry.encode()
+        extra = struct.pack("<HHQQ", 1, 16, len(data), len(data))
+        out += struct.pack("<IHHHHHIIIHH", 0x04034B50, 45, 0, 0, 0, 0, crc, 0xFFFFFFFF, 0xFFFFFFFF, len(entry), len(extra))
+        out += entry + extra + data
+        extra = struct.pack("<HHHHHQQQ", 0x4242, 2, 7, 1, 24, len(data), len(data), place)
+        directory += struct.pack("<IHHHHHHIIIHHHHHII", 0x02014B50, 45, 45, 0, 0, 0, 0, crc, 0xFFFFFFFF, 0xFFFFFFFF, len(entry),
+                                 len(extra), 0, 0, 0, 0, 0xFFFFFFFF) + entry + extra
+    start, end, n = len(out), len(out) + len(directory), len(entries)
+    out += directory + struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, n, n, len(directory), start)
+    out += struct.pack("<IIQI", 0x07064B50, 0, end, 1)
+    out += struct.pack("<IHHHHIIH", 0x06054B50, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
+    (OUT / name).write_bytes(out)
+    torch.load(OUT / name, weights_only=True)  # it reads it, too
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     for old in OUT.iterdir():
@@ -101,6 +122,7 @@ def main():
     write_zip("evil_eval.zip.pt", evil_zip(Builtin()))
     torch.save({"w": torch.zeros(1), "x": Evil()}, OUT / "evil.legacy.pt", _use_new_zipfile_serialization=False)
     with zipfile.ZipFile(OUT / "linear.zip.pt") as z:
+        write_zip64("sizes64.zip.pt", {n: z.read(n) for n in z.namelist()})
         write_zip("compressed.zip.pt", {n: z.read(n) for n in z.namelist()}, zipfile.ZIP_DEFLATED)
         write_zip("big_endian.zip.pt", {n: b"big" if n.endswith("byteorder") else z.read(n) for n in z.namelist()})
         write_zip("no_storage.zip.pt", {n: z.read(n) for n in z.namelist() if not n.endswith("data/0")})
