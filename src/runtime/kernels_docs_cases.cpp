@@ -56,6 +56,8 @@ void add_products(std::vector<KernelCall>& calls) {
   linear(8192, 320, 320);
   linear(8192, 320, 2560);
   linear(154, 768, 3072);
+  calls.push_back({{"matmul_id", {}, {{{512, 1024}}, {{8, 1024, 1024}}, {.shape = {512, 2}, .index = true}}},
+                   {{{64, 64}}, {{2, 64, 64}}, {.shape = {64, 2}, .index = true}}});
   const auto conv = [&](int64_t batch, int64_t size, int64_t channels) {
     const AttrMap attrs{
         {"pad_top", int64_t{1}}, {"pad_bottom", int64_t{1}}, {"pad_left", int64_t{1}}, {"pad_right", int64_t{1}}};

@@ -9,7 +9,8 @@ BenchInput parameter(int64_t n) {
 
 void add_norms(std::vector<BenchCase>& cases) {
   const AttrValue silu = std::string("silu");
-  for (const Shape& x : {Shape{2, 64, 64, 320}, Shape{2, 16, 16, 1280}, Shape{1, 512, 512, 128}}) {
+  for (const Shape& x : {Shape{2, 64, 64, 320}, Shape{2, 16, 16, 1280}, Shape{1, 64, 64, 512}, Shape{1, 256, 256, 256},
+                         Shape{1, 512, 512, 128}}) {
     cases.push_back({"group_norm", {}, {{x}, parameter(x.back()), parameter(x.back())}});
   }
   cases.push_back({"group_norm", {{"act", silu}}, {{{1, 512, 512, 128}}, parameter(128), parameter(128)}});
