@@ -1,6 +1,6 @@
 #include "test_paths.h"
 
-namespace chiaro::testing {
+namespace chiaro_test_paths {
 
 const char* source_dir() {
   return CHIARO_TEST_SOURCE_DIR;
@@ -10,4 +10,4 @@ const char* tmp_dir() {
   return CHIARO_TEST_TMP_DIR;
 }
 
-}  // namespace chiaro::testing
+}  // namespace chiaro_test_paths

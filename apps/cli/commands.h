@@ -21,7 +21,13 @@ struct DeviceOptions {
   std::string placement(const std::string& otherwise = "") const;
 };
 
+// Parts of a model in files of their own: sd-cli's flags.
+struct PartOptions {
+  std::string diffusion_model, vae, clip_l, clip_g, t5xxl, llm, taesd, prediction;
+};
+
 struct GenerateOptions {
+  PartOptions parts;
   std::optional<std::string> model, prompt, negative_prompt, sampling_method, schedule, rng, precision;
   std::optional<int> width, height, steps, clip_skip;
   std::optional<double> cfg_scale, eta;

@@ -134,6 +134,9 @@ class GenerateCommand {
   Result<std::shared_ptr<Session>> load(const Job& job) {
     LoadOptions load;
     load.model = job.model.path;
+    const PartOptions& parts = options_.parts;
+    load.parts = {parts.diffusion_model, parts.vae, parts.clip_l, parts.clip_g, parts.t5xxl, parts.llm, parts.taesd};
+    load.prediction = parts.prediction;
     load.threads = options_.device.threads;
     load.log = console_.sink();
     load.log_level = severity_of(options_.verbose);

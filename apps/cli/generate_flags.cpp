@@ -39,13 +39,29 @@ void check_mode(const std::string& mode) {
   throw FlagRefused{{ErrorCode::usage, "mode \"" + mode + "\" is not supported yet", "img_gen is", mend, "--mode"}};
 }
 
+void add_part_flags(CLI::App& app, PartOptions& o) {
+  const auto part = [&](const char* name, std::string& path, const char* help) {
+    app.add_option(name, path, help)->type_name("FILE");
+  };
+  part("--diffusion-model", o.diffusion_model, "the denoiser in a file of its own; wins over --model's");
+  part("--vae", o.vae, "likewise the encoder and decoder of pictures");
+  part("--clip_l", o.clip_l, "likewise the text encoder (for SD 2.x its OpenCLIP)");
+  part("--clip_g", o.clip_g, "of SDXL: refused, as no supported family uses it");
+  part("--t5xxl", o.t5xxl, "of Flux and SD3: refused likewise");
+  part("--llm", o.llm, "of Qwen-Image and Z-Image: refused likewise");
+  part("--taesd", o.taesd, "a small decoder in place of the VAE");
+  app.add_option("--prediction", o.prediction, "epsilon or v, where the model does not say (default: the model's)")
+      ->type_name("NAME");
+}
+
 void add_request_flags(CLI::App& app, GenerateOptions& o) {
   add(app, "-p,--prompt", o.prompt, "what to paint; \"-\" reads it from standard input", "TEXT");
   add(app, "-n,--negative-prompt", o.negative_prompt, "what to avoid", "TEXT");
   add(app, "-W,--width", o.width, "pixels, 8 to 16384 (default: the model's)", "N");
   add(app, "-H,--height", o.height, "pixels, 8 to 16384 (default: the model's)", "N");
-  add(app, "--steps", o.steps, "sampling steps (default: 20)", "N");
-  add(app, "--cfg-scale", o.cfg_scale, "how strictly to follow the prompt; 1: no guidance (default: 7)", "X");
+  add(app, "--steps", o.steps, "sampling steps (default: 20, or what a distilled model is made for)", "N");
+  add(app, "--cfg-scale", o.cfg_scale,
+      "how strictly to follow the prompt; 1: no guidance (default: 7, or none for a distilled model)", "X");
   app.add_option_function<std::string>(
          "-s,--seed", [&o](const std::string& text) { read_seed(text, o); },
          "whole number; negative: a random one (default: 42)")
@@ -85,6 +101,7 @@ void add_engine_flags(CLI::App& app, GenerateOptions& o) {
 void add_generate_flags(CLI::App& app, GenerateOptions& options) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_request_flags(app, options);
+  add_part_flags(app, options.parts);
   add_engine_flags(app, options);
   add_peer_flags(app, options);
   app.footer(std::string("Examples:\n"

@@ -20,6 +20,8 @@ struct Runner {
   int operator()(const OpsOptions& o) const { return run_ops(o); }
   int operator()(const PlanCommandOptions& o) const { return run_plan(o); }
   int operator()(const RunCommandOptions& o) const { return run_graph(o); }
+  int operator()(const ConvertOptions& o) const { return run_convert(o); }
+  int operator()(const SynthOptions& o) const { return run_synth(o); }
 };
 
 // Whether what was printed was lost, as on a full disk. A closed pipe or a closed descriptor is the reader's wish.

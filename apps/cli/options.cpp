@@ -11,7 +11,8 @@
 namespace chiaro::cli {
 namespace {
 
-constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops", "plan", "run"};
+constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops",
+                                     "plan",     "run",     "convert", "synth"};
 
 struct Parsed {
   GenerateOptions generate;
@@ -21,6 +22,8 @@ struct Parsed {
   OpsOptions ops;
   PlanCommandOptions plan;
   RunCommandOptions run;
+  ConvertOptions convert;
+  SynthOptions synth;
 };
 
 void add_inspect(CLI::App& app, InspectOptions& o) {
@@ -131,6 +134,41 @@ void add_run(CLI::App& app, RunCommandOptions& o) {
       "  chiaro run block.graph --devices isolated:a,no=group_norm --devices cpu --serial\n");
 }
 
+void add_convert(CLI::App& app, ConvertOptions& o) {
+  auto* c = app.add_subcommand("convert", "write a model's weights in other types, as GGUF or safetensors");
+  c->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  c->add_option("-m,--model", o.model, "a checkpoint, GGUF file, PyTorch file or model folder")
+      ->required()
+      ->type_name("PATH");
+  c->add_option("-o,--output", o.output, "what to write, by its ending")
+      ->required()
+      ->type_name("FILE.gguf|.safetensors");
+  c->add_option("--type", o.type, "f32, f16, bf16, f8_e4m3, f8_e5m2, q8_0, q4_K, ... (default: types stay)")
+      ->type_name("TYPE");
+  c->add_option("--tensor-type", o.rules, "a type for tensors by name; the first that matches wins; may be repeated")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->type_name("REGEX=TYPE");
+  c->add_flag("--join-rows", o.join_rows, "join the rows of convolutions, so that blocks divide them");
+  c->add_flag("--report-error", o.report_error, "print the error of every tensor that changed");
+  c->add_option("-t,--threads", o.threads, "0: one per available core")
+      ->check(CLI::Range(0, 1024).description(""))
+      ->type_name("N");
+  c->footer(
+      "Examples:\n  chiaro convert -m sd-v1-5.safetensors -o sd-v1-5.q8_0.gguf --type q8_0\n"
+      "  chiaro convert -m model.ckpt -o model.safetensors\n"
+      "  chiaro convert -m sd.safetensors -o sd.gguf --type q4_K --tensor-type 'attn.*=q8_0'\n");
+}
+
+void add_synth(CLI::App& app, SynthOptions& o) {
+  auto* c = app.add_subcommand("synth", "write a checkpoint of random weights, with the real names and shapes");
+  c->add_option("model", o.model, "sd15, sd21 or sd-turbo")->required()->type_name("MODEL");
+  c->add_option("out", o.out, "FILE.safetensors, or a folder to be made")->required()->type_name("OUT");
+  c->add_option("--type", o.type, "of the weights: f16, f32, bf16, f8_e4m3, ... (default: f16)")->type_name("TYPE");
+  c->add_option("-s,--seed", o.seed, "of the weights (default: 0)")->type_name("N");
+  c->footer("Examples:\n  chiaro synth sd15 random.safetensors\n  chiaro synth sd-turbo folder --type f8_e4m3\n");
+}
+
 void set_up(CLI::App& app, Parsed& parsed) {
   app.name("chiaro");
   app.set_version_flag("--version", std::string("chiaro ") + std::string(version()));
@@ -143,6 +181,8 @@ void set_up(CLI::App& app, Parsed& parsed) {
   add_ops(app, parsed.ops);
   add_plan(app, parsed.plan);
   add_run(app, parsed.run);
+  add_convert(app, parsed.convert);
+  add_synth(app, parsed.synth);
   app.footer(std::string("Without a command, the flags are those of generate: see chiaro generate --help.\n\n"
                          "Examples:\n"
                          "  chiaro -p \"a red apple on a blue background\"\n"
@@ -170,6 +210,8 @@ Command chosen(const CLI::App& app, Parsed& parsed) {
   if (app.got_subcommand("ops")) return parsed.ops;
   if (app.got_subcommand("plan")) return parsed.plan;
   if (app.got_subcommand("run")) return parsed.run;
+  if (app.got_subcommand("convert")) return parsed.convert;
+  if (app.got_subcommand("synth")) return parsed.synth;
   return parsed.generate;
 }
 
@@ -189,7 +231,7 @@ std::variant<Command, int> parse_arguments(std::vector<std::string> arguments) {
   const bool about = first == "-h" || first == "--help" || first == "--version";
   if (!command && !about && !first.starts_with('-')) {
     return refuse({ErrorCode::usage, "there is no command \"" + first + "\"",
-                   "the commands are generate, inspect, compare, devices, ops, plan, run",
+                   "the commands are generate, inspect, compare, devices, ops, plan, run, convert, synth",
                    "a prompt goes behind -p: chiaro -p \"" + first + "\"", ""});
   }
   if (!command && !about) arguments.insert(arguments.begin(), "generate");

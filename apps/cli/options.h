@@ -6,11 +6,13 @@
 #include <vector>
 
 #include "commands.h"
+#include "convert_command.h"
+#include "synth_command.h"
 
 namespace chiaro::cli {
 
 using Command = std::variant<GenerateOptions, InspectOptions, CompareOptions, DevicesOptions, OpsOptions,
-                             PlanCommandOptions, RunCommandOptions>;
+                             PlanCommandOptions, RunCommandOptions, ConvertOptions, SynthOptions>;
 
 // `arguments` without the program's name, in UTF-8. Either what to do, or the exit code after help, the version or a
 // usage error was printed.

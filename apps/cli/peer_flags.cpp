@@ -36,17 +36,10 @@ constexpr const char* kLeaveOut = "leave it out";
 constexpr const char* kScaleLater = "leave it out, and scale the picture with another program";
 
 constexpr AbsentFlag kAbsent[] = {
-    {"--diffusion-model", true, kWholeModel},
     {"--high-noise-diffusion-model", true, kWholeModel},
-    {"--vae", true, kWholeModel},
-    {"--clip_l", true, kWholeModel},
-    {"--clip_g", true, kWholeModel},
     {"--clip_vision", true, kWholeModel},
-    {"--t5xxl", true, kWholeModel},
-    {"--llm", true, kWholeModel},
     {"--llm_vision", true, kWholeModel},
     {"--qwen2vl", true, kWholeModel},
-    {"--taesd", true, "leave it out: the model's own decoder is used"},
     {"--tae", true, "leave it out: the model's own decoder is used"},
     {"--preview", true, kLeaveOut},
     {"--preview-path", true, kLeaveOut},
@@ -66,7 +59,6 @@ constexpr AbsentFlag kAbsent[] = {
     {"--img-cfg-scale", true, "use --cfg-scale: pictures are made from text alone"},
     {"--upscale-model", true, kScaleLater},
     {"--upscale-repeats", true, kScaleLater},
-    {"--prediction", true, "leave it out: a diffusers folder says it in scheduler/scheduler_config.json"},
     {"--flow-shift", true, "leave it out: no flow model is supported yet"},
     {"--guidance", true, "use --cfg-scale: no distilled model is supported yet"},
     {"--slg-scale", true, kLeaveOut},

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,10 +34,18 @@ using LogSink = std::function<void(Severity, std::string_view category, std::str
 class Allocator;  // core/memory.h: tests count, poison and refuse with it
 
 // (Every field has an initialiser, so that naming some of them compiles without warnings.)
+// Parts of a model in files (or component folders) of their own, UTF-8 paths, as the flags of sd-cli name them. A part
+// wins over what `model` has in its place; parts that no supported family uses are refused by name.
+struct ModelParts {
+  std::string diffusion_model = {}, vae = {}, clip_l = {}, clip_g = {}, t5xxl = {}, llm = {}, taesd = {};
+};
+
 struct LoadOptions {
-  std::string model = {};  // UTF-8 path: a diffusers folder or a single checkpoint file
-  int threads = 0;         // 0: one per available core
-  LogSink log = {};        // empty: silent
+  std::string model = {};  // UTF-8 path: a diffusers folder or a single checkpoint file; may be empty with all parts
+  ModelParts parts = {};
+  std::string prediction = {};  // "epsilon" or "v": wins over what the model says; empty: the model's
+  int threads = 0;              // 0: one per available core
+  LogSink log = {};             // empty: silent
   Severity log_level = Severity::notice;
   std::vector<std::string> disabled_ops = {};  // "OP" or "OP@DEVICE"
   std::string precision = "auto";              // of activations: "auto" (f32 on the CPU), "f32", "f16", "bf16"
@@ -59,11 +68,16 @@ struct EngineSettings {
   bool operator==(const EngineSettings&) const = default;
 };
 
+// The model's own: 20 steps and a guidance of 7, or the few steps without guidance that a distilled model (SD-Turbo) is
+// made for.
+inline constexpr int kModelsSteps = std::numeric_limits<int>::min();
+inline constexpr double kModelsGuidance = std::numeric_limits<double>::lowest();
+
 struct GenerateRequest {
   std::string prompt = {}, negative_prompt = {};  // UTF-8; webui syntax: (word:1.2), [word], BREAK
   int width = 0, height = 0;                      // pixels; 0: what the model was trained at. Any size >= 8
-  int steps = 20;
-  double cfg_scale = 7.0;  // 1 switches guidance off
+  int steps = kModelsSteps;
+  double cfg_scale = kModelsGuidance;  // 1 switches guidance off
   uint64_t seed = 42;
   bool random_seed = false;          // draw a seed; the result says which
   int batch_count = 1;               // picture i uses seed + i

@@ -294,4 +294,25 @@ Result<std::unique_ptr<Assembly>> assemble(const AssembleRequest& request, Log& 
   return assembly;
 }
 
+Result<AssembleRequest> assemble_request(const LoadOptions& options) {
+  AssembleRequest request;
+  request.files.model = path_from_utf8(options.model);
+  request.files.diffusion_model = path_from_utf8(options.parts.diffusion_model);
+  request.files.vae = path_from_utf8(options.parts.vae);
+  request.files.clip_l = path_from_utf8(options.parts.clip_l);
+  request.files.clip_g = path_from_utf8(options.parts.clip_g);
+  request.files.t5xxl = path_from_utf8(options.parts.t5xxl);
+  request.files.llm = path_from_utf8(options.parts.llm);
+  request.files.taesd = path_from_utf8(options.parts.taesd);
+  if (options.prediction == "epsilon" || options.prediction == "eps") {
+    request.prediction = Prediction::epsilon;
+  } else if (options.prediction == "v") {
+    request.prediction = Prediction::v;
+  } else if (!options.prediction.empty()) {
+    return Error{ErrorCode::usage, "there is no prediction \"" + options.prediction + "\"", "",
+                 "use epsilon or v, or leave it out", "--prediction"};
+  }
+  return request;
+}
+
 }  // namespace chiaro

@@ -44,5 +44,7 @@ struct AssembleRequest {
   std::optional<Prediction> prediction;  // wins over what the model says (sd-cli's --prediction)
 };
 Result<std::unique_ptr<Assembly>> assemble(const AssembleRequest& request, Log& log);
+// From the options of the interface. Errors: usage for a prediction that there is not.
+Result<AssembleRequest> assemble_request(const LoadOptions& options);
 
 }  // namespace chiaro

@@ -95,6 +95,8 @@ Result<ResolvedRequest> resolve_request(const Assembly& a, const GenerateRequest
   GenerateRequest& r = out.request;
   if (r.width == 0) r.width = a.info.default_width;
   if (r.height == 0) r.height = a.info.default_height;
+  if (r.steps == kModelsSteps) r.steps = a.default_steps;
+  if (r.cfg_scale == kModelsGuidance) r.cfg_scale = a.default_guidance;
   CHIARO_TRY(check_numbers(r));
   CHIARO_TRY(resolve_sampler(a, out));
   if (r.rng != "cuda" && r.rng != "cpu") {

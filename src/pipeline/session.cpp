@@ -129,7 +129,8 @@ class SessionImpl final : public Session {
     engine.allocator = session->memory_;
     CHIARO_ASSIGN(session->engine_, Engine::create(std::move(engine)));
     const auto start = Clock::now();
-    CHIARO_ASSIGN(session->assembly_, assemble(options.model, session->engine_->log()));
+    CHIARO_ASSIGN(const AssembleRequest request, assemble_request(options));
+    CHIARO_ASSIGN(session->assembly_, assemble(request, session->engine_->log()));
     session->load_seconds_ = seconds_since(start);
     PlanOptions plan;
     plan.fuse = options.fuse;
