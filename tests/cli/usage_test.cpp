@@ -83,15 +83,31 @@ TEST(Usage, AFolderThatMayNotBeWrittenTo) {
 
 TEST(Usage, FlagsOfFeaturesThatAreMissingSayWhatToDoInstead) {
   const Folder folder("usage");
-  for (const char* flag : {"--vae", "--clip_l", "--clip_g", "--t5xxl", "--llm", "--taesd", "--diffusion-model",
-                           "--lora-model-dir", "--control-net", "--init-img", "--mask", "--strength", "--upscale-model",
-                           "--embd-dir", "--prediction", "--flow-shift", "--guidance"}) {
+  for (const char* flag : {"--lora-model-dir", "--control-net", "--init-img", "--mask", "--strength", "--upscale-model",
+                           "--embd-dir", "--flow-shift", "--guidance"}) {
     const Outcome outcome = folder.run(quick({flag, "1"}));
     EXPECT_EQ(outcome.code, 2) << flag;
     EXPECT_NE(outcome.err.find(std::string(flag) + " is not supported yet\n  mend  "), std::string::npos)
         << outcome.err;
   }
   EXPECT_NE(folder.run(quick({"-i", "a.png"})).err.find("--init-img is not supported yet"), std::string::npos);
+}
+
+TEST(Usage, PartsOfAModelAreReadOrRefusedByTheirFlag) {
+  const Folder folder("usage");
+  const std::string vae = std::string(CHIARO_SOURCE_DIR) + "/models/tiny/vae";
+  const Outcome same = folder.run(quick({"--vae", vae, "-o", "parts.png"}));
+  EXPECT_EQ(same.code, 0) << same.err;
+  for (const char* flag : {"--clip_g", "--t5xxl", "--llm"}) {
+    const Outcome outcome = folder.run(quick({flag, vae}));
+    EXPECT_NE(outcome.code, 0) << flag;
+    EXPECT_NE(outcome.err.find(flag), std::string::npos) << outcome.err;
+  }
+  const Outcome missing = folder.run(quick({"--diffusion-model", "no such file"}));
+  EXPECT_EQ(missing.code, 3) << missing.err;
+  EXPECT_NE(missing.err.find("diffusion_model"), std::string::npos) << missing.err;
+  const Outcome guess = folder.run(quick({"--prediction", "x"}));
+  EXPECT_NE(guess.err.find("there is no prediction \"x\""), std::string::npos) << guess.err;
 }
 
 TEST(Usage, FlagsThatHaveNoEffectAreAcceptedAndNamed) {
