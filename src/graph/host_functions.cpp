@@ -1,5 +1,8 @@
 #include "graph/host_functions.h"
 
+#include <cstdint>
+#include <vector>
+
 #include "core/tensor.h"
 
 namespace chiaro {
