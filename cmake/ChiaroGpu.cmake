@@ -28,7 +28,8 @@ function(chiaro_gpu_soft target)
   endforeach()
   add_library(${target} STATIC ${sources})
   target_link_libraries(${target} PUBLIC chiaro_gpu)
-  target_compile_options(${target} PRIVATE ${CHIARO_GPU_SOFT_OPTIONS})
+  # Of the files, so that they stand behind -Wextra: clang goes by the order.
+  set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${CHIARO_GPU_SOFT_OPTIONS}")
 endfunction()
 
 # chiaro_gpu_metal(name kernel.gpu out_var): the text that Apple's compiler gets, and a .cpp that embeds it.

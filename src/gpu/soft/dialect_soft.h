@@ -79,3 +79,17 @@
 
 using namespace chiaro;
 using namespace chiaro::gpu::soft::language;
+
+// libc++ puts overloads of these for float into the global namespace, which would make a kernel's calls ambiguous.
+#define abs(...) (::chiaro::gpu::soft::language::abs(__VA_ARGS__))
+#define fabs(...) (::chiaro::gpu::soft::language::fabs(__VA_ARGS__))
+#define floor(...) (::chiaro::gpu::soft::language::floor(__VA_ARGS__))
+#define sqrt(...) (::chiaro::gpu::soft::language::sqrt(__VA_ARGS__))
+#define exp(...) (::chiaro::gpu::soft::language::exp(__VA_ARGS__))
+#define log(...) (::chiaro::gpu::soft::language::log(__VA_ARGS__))
+#define sin(...) (::chiaro::gpu::soft::language::sin(__VA_ARGS__))
+#define cos(...) (::chiaro::gpu::soft::language::cos(__VA_ARGS__))
+#define tanh(...) (::chiaro::gpu::soft::language::tanh(__VA_ARGS__))
+#define pow(...) (::chiaro::gpu::soft::language::pow(__VA_ARGS__))
+#define fma(...) (::chiaro::gpu::soft::language::fma(__VA_ARGS__))
+#define isnan(...) (::chiaro::gpu::soft::language::isnan(__VA_ARGS__))
