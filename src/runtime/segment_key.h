@@ -1,7 +1,6 @@
 // What must be the same for a compiled segment to be replayed in place of another.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,7 +13,8 @@ namespace chiaro {
 // of all operands, device), its label, and the addresses of inputs, output and scratch. Compared whole.
 struct SegmentKey {
   std::vector<uint64_t> words;
-  auto operator<=>(const SegmentKey&) const = default;
+  bool operator==(const SegmentKey& other) const { return words == other.words; }
+  bool operator<(const SegmentKey& other) const { return words < other.words; }
 };
 
 SegmentKey segment_key(std::span<const Launch> launches);

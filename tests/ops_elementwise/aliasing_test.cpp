@@ -116,13 +116,20 @@ TEST(Refusals, SayWhatIsWrong) {
 // What infer() allows for other backends, the CPU kernels refuse by value where they do not take it.
 TEST(Refusals, KernelsRefuseBlockTypesAndByteActivations) {
   const TensorDesc q = dense(DType::q8_0, {2, 64}), f8 = dense(DType::f8_e4m3, {2, 64});
-  const TensorDesc ids = dense(DType::i32, {1}), f = dense(DType::f32, {1, 64});
   std::byte nothing[256] = {};
   EXPECT_FALSE(run_kernel(op_def_contiguous(), {}, {{q, nothing}}, q, nothing).ok());
   EXPECT_FALSE(run_kernel(op_def_silu(), {}, {{f8, nothing}}, f8, nothing).ok());
   EXPECT_FALSE(run_kernel(op_def_add(), {}, {{f8, nothing}, {f8, nothing}}, f8, nothing).ok());
-  EXPECT_FALSE(
-      run_kernel(op_def_get_rows(), encode_attrs(GetRows::Attrs{}), {{q, nothing}, {ids, nothing}}, f, nothing).ok());
+}
+
+TEST(GetRows, TakesTablesOfBlocks) {
+  const TensorDesc q = dense(DType::q8_0, {2, 64}), ids = dense(DType::i32, {1}), f = dense(DType::f32, {1, 64});
+  std::byte zeros[256] = {};
+  std::vector<float> row(64, 1.0F);
+  ASSERT_TRUE(run_kernel(op_def_get_rows(), encode_attrs(GetRows::Attrs{}), {{q, zeros}, {ids, zeros}}, f,
+                         reinterpret_cast<std::byte*>(row.data()))
+                  .ok());
+  EXPECT_EQ(row, std::vector<float>(64, 0.0F));
 }
 
 TEST(Empty, TensorsWithoutElementsAreLeftAlone) {

@@ -56,9 +56,10 @@ class Preferences {
 
  private:
   Status modules() {
-    for (const auto& [module, names] : context_.options.placement.modules) {
+    for (const auto& entry : context_.options.placement.modules) {
+      const std::string& module = entry.first;
       std::vector<int32_t> devices;
-      for (const std::string& name : names) {
+      for (const std::string& name : entry.second) {
         CHIARO_ASSIGN(const int32_t index, device_named(name, context_, "the placement of " + module));
         devices.push_back(index);
       }
