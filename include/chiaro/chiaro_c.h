@@ -138,8 +138,8 @@ typedef struct chiaro_request {
   const char* prompt;          /* webui syntax: (word:1.2), [word], BREAK */
   const char* negative_prompt; /* NULL: none */
   int width, height;           /* pixels; 0: what the model was trained at */
-  int steps;        /* the model's own unless changed */
-  double cfg_scale; /* likewise; 1: no guidance */
+  int steps;                   /* the model's own unless changed */
+  double cfg_scale;            /* likewise; 1: no guidance */
   uint64_t seed;
   int random_seed;             /* not 0: draw a seed; the picture says which */
   int batch_count;             /* picture i uses seed + i */
