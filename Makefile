@@ -5,7 +5,7 @@ OUT ?= chiaro.png
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 30
 # The test programs of threads and of the executor, run under ThreadSanitizer; `make test-full` runs all of them.
-TSAN_TESTS ?= core runtime plan_properties
+TSAN_TESTS ?= core runtime
 # The test programs that `make test` runs with libc++; `make test-full` runs all quick ones.
 LIBCXX_TESTS ?= core graph passes runtime
 # Objects compiled in one checkout are found again from another: the folder is not part of ccache's key.
