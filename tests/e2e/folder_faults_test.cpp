@@ -100,8 +100,7 @@ TEST_F(FolderFaults, ABadScheduleIsAFaultOfTheFile) {
 }
 
 TEST_F(FolderFaults, SettingsThatAreNotComputedAreRefused) {
-  for (const char* setting : {"\"clip_sample\": true", "\"clip_sample\": false, \"thresholding\": true",
-                              "\"clip_sample\": false, \"rescale_betas_zero_snr\": true"}) {
+  for (const char* setting : {"\"clip_sample\": true", "\"clip_sample\": false, \"thresholding\": true"}) {
     change(kScheduler, "\"clip_sample\": false", setting);
     EXPECT_EQ(refused().code, ErrorCode::unsupported) << setting;
   }
