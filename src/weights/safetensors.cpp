@@ -6,6 +6,7 @@
 #include "core/mapped_file.h"
 #include "core/utf8_path.h"
 #include "weights/safetensors_header.h"
+#include "weights/tensor_list.h"
 
 namespace chiaro {
 
@@ -33,10 +34,7 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
 }
 
 TensorDataPtr SafetensorsFile::find(std::string_view name) const {
-  const auto& all = contents_->tensors;
-  const auto at = std::lower_bound(all.begin(), all.end(), name,
-                                   [](const TensorDataPtr& t, std::string_view n) { return t->name < n; });
-  return at != all.end() && (*at)->name == name ? *at : nullptr;
+  return find_tensor(contents_->tensors, name);
 }
 
 }  // namespace chiaro

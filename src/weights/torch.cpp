@@ -8,6 +8,7 @@
 #include "core/mapped_file.h"
 #include "core/utf8_path.h"
 #include "weights/printable.h"
+#include "weights/tensor_list.h"
 #include "weights/torch_storage.h"
 
 namespace chiaro {
@@ -267,10 +268,7 @@ Result<TorchFile> TorchFile::open(const std::filesystem::path& path) {
 }
 
 TensorDataPtr TorchFile::find(std::string_view name) const {
-  const auto& all = contents_->tensors;
-  const auto at = std::lower_bound(all.begin(), all.end(), name,
-                                   [](const TensorDataPtr& t, std::string_view n) { return t->name < n; });
-  return at != all.end() && (*at)->name == name ? *at : nullptr;
+  return find_tensor(contents_->tensors, name);
 }
 
 }  // namespace chiaro
