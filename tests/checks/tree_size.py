@@ -1,7 +1,7 @@
-"""The tracked tree stays below 55 MB, and no file but the model's weights is above 2 MB."""
+"""The tracked tree stays below 60 MB, and no file but the model's weights is above 2 MB."""
 import pathlib
 
-TREE_BYTES = 55 * 1000 * 1000
+TREE_BYTES = 60 * 1000 * 1000
 FILE_BYTES = 2 * 1000 * 1000
 MODELS = pathlib.PurePosixPath("models")
 
