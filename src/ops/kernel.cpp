@@ -36,7 +36,7 @@ struct AttrDigest {
 };
 
 void add_operand(Digest& digest, const Operand& operand) {
-  digest.word(operand.present ? 1 : 0);
+  digest.word((operand.present ? 1 : 0) + (operand.constant ? 2 : 0));
   if (!operand.present) return;
   digest.word(static_cast<uint64_t>(operand.desc.dtype));
   digest.word(static_cast<uint64_t>(operand.alignment));

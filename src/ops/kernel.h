@@ -15,6 +15,8 @@
 
 namespace chiaro {
 
+class ThreadPool;
+
 // What a device can do, as data: the support table of any device can be computed on any host from its traits.
 struct DeviceTraits {
   std::string name = "cpu";
@@ -30,6 +32,16 @@ struct Operand {
   TensorDesc desc;
   int64_t alignment = 1;  // the start is a multiple of this many bytes
   bool present = true;
+  bool constant = false;  // the same bytes at every run of the plan (a weight): a kernel may ask for them packed
+};
+
+// What a kernel's plan() asks of a constant operand: its bytes in a layout of the kernel's own, made once per plan. Its
+// run() then gets the packed bytes as that input. Equal layouts of one operand are equal bytes, so kernels that ask for
+// the same share one.
+struct PackedInput {
+  int input = -1;      // -1: none
+  int64_t bytes = 0;   // of the packed form, aligned to 64
+  std::string layout;  // names it: "gemm.b f32 kc=256 nr=32"
 };
 
 struct Call {
@@ -56,13 +68,15 @@ class Minted {
   const typename K::Params& operator*() const { return params_; }
   const typename K::Params* operator->() const { return &params_; }
   int64_t scratch_bytes() const { return scratch_bytes_; }
+  const PackedInput& packed() const { return packed_; }
 
  private:
   friend K;
-  explicit Minted(typename K::Params params, int64_t scratch_bytes = 0)
-      : params_(std::move(params)), scratch_bytes_(scratch_bytes) {}
+  explicit Minted(typename K::Params params, int64_t scratch_bytes = 0, PackedInput packed = {})
+      : params_(std::move(params)), scratch_bytes_(scratch_bytes), packed_(std::move(packed)) {}
   typename K::Params params_;
   int64_t scratch_bytes_;
+  PackedInput packed_;
 };
 
 // Base of what a backend hands to run(): CpuRun for CPU kernels, an encoder for GPU kernels.
@@ -81,8 +95,13 @@ class KernelPlan {
   struct Impl {
     virtual ~Impl() = default;
     virtual Status run(LaunchContext& context) const = 0;
+    virtual Status pack(const std::byte* source, std::byte* to, ThreadPool& pool) const = 0;
   };
   Status run(LaunchContext& context) const { return impl_->run(context); }
+  // The input that run() wants packed, and how to make that form: from the operand's first element in host memory to
+  // packed().bytes bytes of host memory.
+  const PackedInput& packed() const { return packed_; }
+  Status pack(const std::byte* source, std::byte* to, ThreadPool& pool) const { return impl_->pack(source, to, pool); }
   int64_t scratch_bytes() const { return scratch_bytes_; }
   std::string_view kernel() const { return kernel_; }
   uint64_t call() const { return call_; }  // call_digest of what it was made for
@@ -91,10 +110,12 @@ class KernelPlan {
  private:
   template <class K>
   friend struct KernelMaker;
-  KernelPlan(std::unique_ptr<const Impl> impl, int64_t scratch, std::string_view kernel, uint64_t call)
-      : impl_(std::move(impl)), scratch_bytes_(scratch), kernel_(kernel), call_(call) {}
+  KernelPlan(std::unique_ptr<const Impl> impl, int64_t scratch, PackedInput packed, std::string_view kernel,
+             uint64_t call)
+      : impl_(std::move(impl)), scratch_bytes_(scratch), packed_(std::move(packed)), kernel_(kernel), call_(call) {}
   std::unique_ptr<const Impl> impl_;
   int64_t scratch_bytes_ = 0;
+  PackedInput packed_;
   std::string_view kernel_;
   uint64_t call_ = 0;
 };
@@ -112,6 +133,8 @@ using KernelTable = std::vector<Kernels>;
 // A well-formed kernel K declares: `using Op`, `using Context` (the LaunchContext it runs in), `name`, `struct Params`,
 //   static Result<Minted<K>> plan(const TypedCall<Op>&, const DeviceTraits&);
 //   static Status run(const Minted<K>&, Context&);
+// and, where plan() asks for a packed input,
+//   static Status pack(const Minted<K>&, const std::byte* source, std::byte* to, ThreadPool&);
 template <class K>
 concept WellFormedKernel = requires(const TypedCall<typename K::Op>& call, const DeviceTraits& traits,
                                     const Minted<K>& plan, typename K::Context& context) {
@@ -119,6 +142,9 @@ concept WellFormedKernel = requires(const TypedCall<typename K::Op>& call, const
   { K::plan(call, traits) } -> std::same_as<Result<Minted<K>>>;
   { K::run(plan, context) } -> std::same_as<Status>;
 };
+
+// error[unsupported] KERNEL refuses ...: what is needed, in values.
+Error kernel_refusal(std::string_view kernel, std::string what, std::string needs);
 
 template <class K>
 struct KernelMaker {
@@ -128,6 +154,14 @@ struct KernelMaker {
     Status run(LaunchContext& context) const override {
       return K::run(plan, static_cast<typename K::Context&>(context));
     }
+    Status pack([[maybe_unused]] const std::byte* source, [[maybe_unused]] std::byte* to,
+                [[maybe_unused]] ThreadPool& pool) const override {
+      if constexpr (requires { K::pack(plan, source, to, pool); }) {
+        return K::pack(plan, source, to, pool);
+      } else {
+        return kernel_refusal(K::name, "packed inputs", "none");
+      }
+    }
     Minted<K> plan;
   };
   static Result<KernelPlan> plan(const Call& call, const DeviceTraits& traits) {
@@ -135,7 +169,8 @@ struct KernelMaker {
     const TypedCall<typename K::Op> typed{std::move(attrs), call.inputs, call.output};
     CHIARO_ASSIGN(Minted<K> minted, K::plan(typed, traits));
     const int64_t scratch = minted.scratch_bytes();
-    return KernelPlan(std::make_unique<const Impl>(std::move(minted)), scratch, K::name,
+    PackedInput packed = minted.packed();
+    return KernelPlan(std::make_unique<const Impl>(std::move(minted)), scratch, std::move(packed), K::name,
                       call_digest(call, traits.name));
   }
   static Kernel make() { return {K::Op::name, K::name, &plan}; }
@@ -146,9 +181,6 @@ template <class... K>
 Kernels make_kernels() {
   return {KernelMaker<K>::make()...};
 }
-
-// error[unsupported] KERNEL refuses ...: what is needed, in values.
-Error kernel_refusal(std::string_view kernel, std::string what, std::string needs);
 
 KernelTable cpu_kernel_table();  // generated
 
