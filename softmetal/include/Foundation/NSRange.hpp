@@ -1,0 +1,18 @@
+// A stretch of indices or bytes.
+#pragma once
+
+#include "Foundation/NSTypes.hpp"
+
+namespace NS {
+
+struct Range {
+  static Range Make(UInteger loc, UInteger len) { return Range(loc, len); }
+  Range(UInteger loc, UInteger len) : location(loc), length(len) {}
+  bool Equal(const Range& range) const { return location == range.location && length == range.length; }
+  bool LocationInRange(UInteger loc) const { return loc >= location && loc - location < length; }
+  UInteger Max() const { return location + length; }
+  UInteger location;
+  UInteger length;
+} __attribute__((packed));
+
+}  // namespace NS

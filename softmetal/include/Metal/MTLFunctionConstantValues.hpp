@@ -1,0 +1,4 @@
+// MTL::FunctionConstantValues.
+#pragma once
+
+#include "Metal/MTLLibrary.hpp"
