@@ -48,7 +48,7 @@ test-full: deps ## The same, then the long tests and mutants, all under ThreadSa
 	@$(PART) --start
 	@$(PART) "long tests" ctest --preset release -C full -L full -j $(JOBS)
 	@$(MAKE) --no-print-directory libcxx-full tsan-full lint
-	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=720
 	@$(PART) --summary
 
 release-test: deps
