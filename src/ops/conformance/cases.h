@@ -19,7 +19,7 @@ struct CaseInput {
   bool weight = false;              // takes every weight dtype (f32 f16 bf16 f8_e4m3 f8_e5m2 i8) beside the tested one
   bool integer = false;             // whole numbers (indices, lengths)
   bool present = true;              // false: an optional input left out
-  bool fixed_layout = false;        // dense only (block types, or where the op says so)
+  bool fixed_layout = false;        // dense only; block types are so anyway
   int batch_dim = -1;               // the dimension that the harness sets to 1, 2 and 3; -1: none
 };
 
@@ -33,6 +33,15 @@ struct Case {
   // Magnitude of the terms behind an output where they may cancel (a sum of k values near 0): see tolerance.h.
   double floor = 0;
 };
+
+// Every block type, for cases whose weight is in blocks.
+inline std::vector<DType> block_types() {
+  std::vector<DType> all;
+  for (int i = 0; i < kDTypeCount; ++i) {
+    if (is_block(static_cast<DType>(i))) all.push_back(static_cast<DType>(i));
+  }
+  return all;
+}
 
 class Cases {
  public:

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "core/block_formats.h"
 #include "ops/conformance/reference_eval.h"
 
 namespace chiaro {
@@ -85,6 +86,12 @@ bool place(VariantInput& in, Layout layout, int batch_dim) {
   return false;
 }
 
+// Block types are dense only.
+void place_blocks(VariantInput& in) {
+  in.desc = dense(in.desc.dtype, in.desc.shape);
+  in.elements = in.desc.count() / traits(in.desc.dtype).block_elements;
+}
+
 // All inputs contiguous: activations as `dtype`, weights as `weight`.
 Variant base(const Case& source, int index, DType dtype, DType weight, int batch) {
   Variant v;
@@ -98,8 +105,7 @@ Variant base(const Case& source, int index, DType dtype, DType weight, int batch
     in.desc = dense(input.dtype ? *input.dtype : (input.weight ? weight : dtype), input.shape);
     if (batch > 0 && input.batch_dim >= 0) in.desc.shape[input.batch_dim] = batch;
     if (is_block(in.desc.dtype)) {
-      in.desc = dense(in.desc.dtype, in.desc.shape);
-      in.elements = in.desc.count();
+      place_blocks(in);
     } else {
       place(in, Layout::contiguous, input.batch_dim);
     }
@@ -195,7 +201,8 @@ double drawn(const CaseInput& input, DType dtype, uint64_t counter) {
   const double u = static_cast<double>(mixed(counter) >> 11) * 0x1p-53;
   if (input.integer) return std::min(std::floor(input.low + u * (input.high - input.low + 1)), input.high);
   if (dtype == DType::i8 || dtype == DType::i32) return std::floor(u * 17) - 8;
-  return rounded_to(dtype, input.low + u * (input.high - input.low));
+  const double value = input.low + u * (input.high - input.low);
+  return is_block(dtype) ? value : rounded_to(dtype, value);
 }
 
 }  // namespace
@@ -271,8 +278,7 @@ Variant with_pictures(const Variant& v, int first, int count) {
     VariantInput& in = out.inputs[i];
     in.desc.shape[input.batch_dim] = count;
     if (is_block(in.desc.dtype)) {
-      in.desc = dense(in.desc.dtype, in.desc.shape);
-      in.elements = in.desc.count();
+      place_blocks(in);
     } else if (!place(in, in.layout, input.batch_dim)) {
       place(in, Layout::contiguous, input.batch_dim);
     }
@@ -280,7 +286,10 @@ Variant with_pictures(const Variant& v, int first, int count) {
   return out;
 }
 
-std::vector<double> variant_values(const Variant& v, size_t input) {
+namespace {
+
+// As variant_values, but of a block type the values before they are put into blocks.
+std::vector<double> drawn_values(const Variant& v, size_t input) {
   const CaseInput& spec = v.source->inputs[input];
   const VariantInput& in = v.inputs[input];
   const int rank = in.desc.rank(), batch_dim = v.batch > 0 ? spec.batch_dim : -1;
@@ -304,6 +313,34 @@ std::vector<double> variant_values(const Variant& v, size_t input) {
     values[i] = drawn(spec, in.desc.dtype, counter);
   }
   return values;
+}
+
+}  // namespace
+
+std::vector<double> variant_values(const Variant& v, size_t input) {
+  const TensorDesc& desc = v.inputs[input].desc;
+  if (!is_block(desc.dtype)) return drawn_values(v, input);
+  std::vector<float> decoded(static_cast<size_t>(desc.count()));
+  decode_blocks(desc.dtype, variant_blocks(v, input).data(), 0, desc.count(), decoded.data());
+  return {decoded.begin(), decoded.end()};
+}
+
+std::vector<std::byte> variant_blocks(const Variant& v, size_t input) {
+  const TensorDesc& desc = v.inputs[input].desc;
+  const std::vector<double> values = drawn_values(v, input);
+  std::vector<float> plain(values.begin(), values.end());
+  // Encoding searches for scales, and all variants of a case have the same weight: the last one is kept.
+  struct Encoded {
+    DType dtype = DType::f32;
+    std::vector<float> plain;
+    std::vector<std::byte> blocks;
+  };
+  thread_local Encoded last;
+  if (last.dtype != desc.dtype || last.plain != plain) {
+    last = {desc.dtype, std::move(plain), std::vector<std::byte>(static_cast<size_t>(desc.dense_bytes()))};
+    encode_blocks(desc.dtype, last.plain.data(), desc.count(), last.blocks.data());
+  }
+  return last.blocks;
 }
 
 }  // namespace chiaro

@@ -27,7 +27,7 @@ struct VariantInput {
   TensorDesc desc;
   Layout layout = Layout::contiguous;
   int64_t offset = 0;      // of the first element in its block, in elements
-  int64_t elements = 0;    // of the block
+  int64_t elements = 0;    // of the block; of a block type, blocks
   int broadcast_dim = -1;  // the dimension of stride 0
 };
 
@@ -55,5 +55,7 @@ Variant with_pictures(const Variant& v, int first, int count);
 // The input's values, dense, in row-major order, as rounded to its dtype. A picture's values do not depend on the
 // batch it is in; along a broadcast dimension they repeat. Pure function of the case.
 std::vector<double> variant_values(const Variant& v, size_t input);
+// The bytes of an input of a block type, whose decoded values variant_values() gives.
+std::vector<std::byte> variant_blocks(const Variant& v, size_t input);
 
 }  // namespace chiaro
