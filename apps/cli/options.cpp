@@ -12,7 +12,7 @@ namespace chiaro::cli {
 namespace {
 
 constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops",
-                                     "plan",     "run",     "convert", "synth"};
+                                     "plan",     "run",     "convert", "synth",   "ab"};
 
 struct Parsed {
   GenerateOptions generate;
@@ -24,6 +24,7 @@ struct Parsed {
   RunCommandOptions run;
   ConvertOptions convert;
   SynthOptions synth;
+  AbOptions ab;
 };
 
 void add_inspect(CLI::App& app, InspectOptions& o) {
@@ -183,6 +184,7 @@ void set_up(CLI::App& app, Parsed& parsed) {
   add_run(app, parsed.run);
   add_convert(app, parsed.convert);
   add_synth(app, parsed.synth);
+  add_ab(app, parsed.ab);
   app.footer(std::string("Without a command, the flags are those of generate: see chiaro generate --help.\n\n"
                          "Examples:\n"
                          "  chiaro -p \"a red apple on a blue background\"\n"
@@ -212,6 +214,7 @@ Command chosen(const CLI::App& app, Parsed& parsed) {
   if (app.got_subcommand("run")) return parsed.run;
   if (app.got_subcommand("convert")) return parsed.convert;
   if (app.got_subcommand("synth")) return parsed.synth;
+  if (app.got_subcommand("ab")) return parsed.ab;
   return parsed.generate;
 }
 
@@ -231,7 +234,7 @@ std::variant<Command, int> parse_arguments(std::vector<std::string> arguments) {
   const bool about = first == "-h" || first == "--help" || first == "--version";
   if (!command && !about && !first.starts_with('-')) {
     return refuse({ErrorCode::usage, "there is no command \"" + first + "\"",
-                   "the commands are generate, inspect, compare, devices, ops, plan, run, convert, synth",
+                   "the commands are generate, inspect, compare, devices, ops, plan, run, convert, synth, ab",
                    "a prompt goes behind -p: chiaro -p \"" + first + "\"", ""});
   }
   if (!command && !about) arguments.insert(arguments.begin(), "generate");

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "ab_command.h"
 #include "commands.h"
 #include "convert_command.h"
 #include "synth_command.h"
@@ -12,7 +13,7 @@
 namespace chiaro::cli {
 
 using Command = std::variant<GenerateOptions, InspectOptions, CompareOptions, DevicesOptions, OpsOptions,
-                             PlanCommandOptions, RunCommandOptions, ConvertOptions, SynthOptions>;
+                             PlanCommandOptions, RunCommandOptions, ConvertOptions, SynthOptions, AbOptions>;
 
 // `arguments` without the program's name, in UTF-8. Either what to do, or the exit code after help, the version or a
 // usage error was printed.

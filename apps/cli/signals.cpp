@@ -10,10 +10,14 @@ namespace {
 
 // A signal handler reaches nothing but static storage.
 std::atomic<bool> interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "the flag is set in a signal handler");
+std::atomic<int> group{0};
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
+              "a signal handler uses them");
 
 void on_interrupt(int) {
-  if (interrupted.exchange(true)) ::_exit(kInterrupted);
+  if (!interrupted.exchange(true)) return;
+  if (const int pid = group.load(); pid > 0) ::kill(-pid, SIGKILL);
+  ::_exit(kInterrupted);
 }
 
 }  // namespace
@@ -28,6 +32,10 @@ const std::atomic<bool>& catch_interrupts() {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);
   return interrupted;
+}
+
+std::atomic<int>& group_to_end() {
+  return group;
 }
 
 }  // namespace chiaro::cli

@@ -10,4 +10,7 @@ namespace chiaro::cli {
 // error of writing, which cleans up. Returns the flag for Callbacks::cancel.
 const std::atomic<bool>& catch_interrupts();
 
+// A process group that a second one also ends, by force, before it ends the process; 0: none.
+std::atomic<int>& group_to_end();
+
 }  // namespace chiaro::cli
