@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/launch_checks.h"
+
 namespace chiaro {
 namespace {
 
 std::string op_name(const Launch& launch) {
   return launch.op != nullptr ? std::string(launch.op->name) : "a kernel";
-}
-
-// Who an operand is, for errors: input 1 "weight".
-std::string input_name(const Launch& launch, size_t i) {
-  std::string name = "input " + std::to_string(i);
-  if (launch.op == nullptr || launch.op->inputs.empty()) return name;
-  return name + " \"" + std::string(launch.op->inputs[std::min(i, launch.op->inputs.size() - 1)].name) + "\"";
 }
 
 Error out_of_range(std::string what) {
@@ -66,7 +61,7 @@ Status StrictDevice::download(std::span<std::byte> to, const Buffer& from, int64
 
 Status StrictDevice::copy_from(BufferRef to, BufferRef from, int64_t bytes) {
   CHIARO_TRY(check_own(*to.buffer, to.offset, bytes, "the target of a copy"));
-  if (!can_address(*from.buffer)) return foreign("the source of a copy", *from.buffer, nullptr);
+  if (!can_address(*from.buffer)) return foreign_memory(*this, "the source of a copy", *from.buffer, nullptr);
   if (from.offset < 0 || from.offset + bytes > from.buffer->bytes()) return out_of_range("the source of a copy");
   copy_begins();
   if (bytes > 0) std::memmove(to.address(), from.address(), static_cast<size_t>(bytes));
@@ -74,37 +69,18 @@ Status StrictDevice::copy_from(BufferRef to, BufferRef from, int64_t bytes) {
   return {};
 }
 
-Error StrictDevice::foreign(const std::string& operand, const Buffer& buffer, const Launch* launch) const {
-  return {
-      ErrorCode::ownership,
-      operand + " of " + (launch != nullptr ? op_name(*launch) : "a copy") + " is not in the memory of " + traits_.name,
-      "it lies in the memory of " + buffer.owner().traits().name + ", which " + traits_.name + " does not address",
-      "the plan must copy it there first", launch != nullptr ? std::string(launch->label) : traits_.name};
-}
-
 Status StrictDevice::check_own(const Buffer& buffer, int64_t offset, int64_t bytes, const std::string& what) const {
-  if (&buffer.owner() != this) return foreign(what, buffer, nullptr);
+  if (&buffer.owner() != this) return foreign_memory(*this, what, buffer, nullptr);
   if (offset < 0 || offset + bytes > buffer.bytes()) return out_of_range(what);
   return {};
 }
 
-Status StrictDevice::check_operand(const BufferRef& ref, const std::string& what, const Launch& launch,
-                                   std::vector<const std::byte*>& own, int64_t bytes) const {
-  if (!ref || ref.buffer->bytes() == 0) return {};
-  if (!can_address(*ref.buffer)) return foreign(what, *ref.buffer, &launch);
-  if (ref.offset < 0 || ref.offset + bytes > ref.buffer->bytes()) {
-    return out_of_range(what + " of " + op_name(launch)).at(launch.label);
-  }
-  if (&ref.buffer->owner() == this) own.push_back(ref.address());
-  return {};
-}
-
 Status StrictDevice::check_launch(const Launch& launch, std::vector<const std::byte*>& own) const {
-  for (size_t i = 0; i < launch.inputs.size(); ++i) {
-    CHIARO_TRY(check_operand(launch.inputs[i], input_name(launch, i), launch, own));
-  }
-  CHIARO_TRY(check_operand(launch.output, "the output", launch, own));
-  return check_operand(launch.scratch, "the scratch", launch, own, launch.plan->scratch_bytes());
+  CHIARO_TRY(check_operands(*this, launch));
+  return for_each_operand(launch, [&](const BufferRef& ref, const std::string&, int64_t) -> Status {
+    if (ref.buffer->bytes() > 0 && &ref.buffer->owner() == this) own.push_back(ref.address());
+    return {};
+  });
 }
 
 Status StrictDevice::check_live(const Launch& launch, std::span<const std::byte* const> own) const {

@@ -42,10 +42,7 @@ class StrictDevice : public Device {
   Status check_live(const Launch& launch, std::span<const std::byte* const> own) const;
 
  private:
-  Error foreign(const std::string& operand, const Buffer& buffer, const Launch* launch) const;
   Status check_own(const Buffer& buffer, int64_t offset, int64_t bytes, const std::string& what) const;
-  Status check_operand(const BufferRef& ref, const std::string& what, const Launch& launch,
-                       std::vector<const std::byte*>& own, int64_t bytes = 1) const;
 
   DeviceTraits traits_;
   std::vector<std::string> addresses_;

@@ -1,0 +1,143 @@
+#include "backend/metal/metal_memory.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace chiaro {
+namespace {
+
+constexpr MTL::ResourceOptions kShared = MTL::ResourceStorageModeShared | MTL::ResourceHazardTrackingModeUntracked;
+constexpr MTL::ResourceOptions kPrivate = MTL::ResourceStorageModePrivate | MTL::ResourceHazardTrackingModeUntracked;
+
+// Below this a copy is cheaper than a view of whole pages.
+constexpr int64_t kLeastWrapped = int64_t{1} << 20;
+
+std::string mib(int64_t bytes) {
+  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
+}
+
+}  // namespace
+
+int64_t host_page_bytes() {
+  static const int64_t bytes = ::sysconf(_SC_PAGESIZE);
+  return bytes;
+}
+
+HostPages::HostPages(int64_t bytes) : bytes_(bytes) {
+  void* const pages =
+      ::mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages != MAP_FAILED) begin_ = static_cast<std::byte*>(pages);
+}
+
+HostPages::~HostPages() {
+  if (begin_ != nullptr) ::munmap(begin_, static_cast<size_t>(bytes_));
+}
+
+MetalBuffer::~MetalBuffer() {
+  const MetalPool pool;
+  if (whole_) memory_.residency_.remove(*whole_.get());
+  for (const View& view : views_) memory_.residency_.remove(*view.buffer.get());
+  views_.clear();  // before the pages
+  memory_.live_ -= counted_;
+}
+
+std::byte* MetalBuffer::address() const {
+  return host_ != nullptr || !whole_ ? host_ : reinterpret_cast<std::byte*>(whole_.get());
+}
+
+Result<MetalPlace> MetalBuffer::place(int64_t offset, int64_t bytes) {
+  if (whole_) return MetalPlace{whole_.get(), static_cast<NS::UInteger>(base_ + offset)};
+  if (!pages_) return MetalPlace{};
+  const std::lock_guard lock(mutex_);
+  for (const View& view : views_) {
+    if (view.begin <= offset && offset + bytes <= view.end) {
+      return MetalPlace{view.buffer.get(), static_cast<NS::UInteger>(offset - view.begin)};
+    }
+  }
+  const int64_t page = host_page_bytes(), all = (bytes_ + page - 1) / page * page;
+  View view;
+  view.begin = offset / page * page;
+  view.end = std::min(view.begin + memory_.options_.largest_bytes / page * page, all);
+  if (offset + bytes > view.end) {
+    return Error{ErrorCode::unsupported, memory_.options_.device + " has no buffer of " + mib(bytes),
+                 "its largest has " + mib(memory_.options_.largest_bytes), "make a smaller picture", ""};
+  }
+  view.buffer = memory_.view(host_ + view.begin, view.end - view.begin);
+  if (!view.buffer) return memory_.refusal(view.end - view.begin, "a view of the arena", "Metal refused it");
+  views_.push_back(std::move(view));
+  return MetalPlace{views_.back().buffer.get(), static_cast<NS::UInteger>(offset - views_.back().begin)};
+}
+
+int64_t MetalMemory::free_bytes() const {
+  return options_.budget_bytes > 0 ? std::max<int64_t>(options_.budget_bytes - live_, 0) : -1;
+}
+
+bool MetalMemory::take(int64_t bytes) {
+  int64_t live = live_;
+  do {
+    if (options_.budget_bytes > 0 && live + bytes > options_.budget_bytes) return false;
+  } while (!live_.compare_exchange_weak(live, live + bytes));
+  return true;
+}
+
+NS::SharedPtr<MTL::Buffer> MetalMemory::view(std::byte* begin, int64_t bytes) {
+  auto buffer = NS::TransferPtr(device_.newBuffer(begin, static_cast<NS::UInteger>(bytes), kShared, nullptr));
+  if (buffer) residency_.add(*buffer.get());
+  return buffer;
+}
+
+Error MetalMemory::refusal(int64_t bytes, std::string_view what, std::string why) const {
+  return {ErrorCode::out_of_memory, options_.device + " has no " + mib(bytes) + " for " + std::string(what),
+          std::move(why), "make a smaller picture, or run a part on the CPU with --backend (te=cpu, say)",
+          options_.device};
+}
+
+Result<std::unique_ptr<Buffer>> MetalMemory::allocate(const Device& owner, int64_t bytes, std::string_view what) {
+  std::unique_ptr<MetalBuffer> made(new MetalBuffer(owner, *this, bytes));
+  if (bytes <= 0) return std::unique_ptr<Buffer>(std::move(made));
+  if (!take(bytes)) {
+    return refusal(
+        bytes, what,
+        mib(live_) + " of " + mib(options_.budget_bytes) + " are in use (what the system recommends for the GPU)");
+  }
+  made->counted_ = bytes;
+  const MetalPool pool;
+  if (bytes <= options_.largest_bytes) {
+    // Whole units of copies to and from private storage.
+    const auto length = static_cast<NS::UInteger>((bytes + 15) / 16 * 16);
+    made->whole_ = NS::TransferPtr(device_.newBuffer(length, shared() ? kShared : kPrivate));
+    if (!made->whole_) return refusal(bytes, what, "Metal refused the buffer");
+    residency_.add(*made->whole_.get());
+    if (shared()) made->host_ = static_cast<std::byte*>(made->whole_->contents());
+    return std::unique_ptr<Buffer>(std::move(made));
+  }
+  if (!shared()) {
+    return refusal(bytes, what,
+                   "its largest buffer has " + mib(options_.largest_bytes) + ", and it shares none with the host");
+  }
+  made->pages_ = std::make_unique<HostPages>((bytes + host_page_bytes() - 1) / host_page_bytes() * host_page_bytes());
+  made->host_ = made->pages_->begin();
+  if (made->host_ == nullptr) return refusal(bytes, what, "the system refused the pages");
+  return std::unique_ptr<Buffer>(std::move(made));
+}
+
+std::unique_ptr<Buffer> MetalMemory::wrap(const Device& owner, std::span<const std::byte> host) {
+  const auto bytes = static_cast<int64_t>(host.size());
+  if (!shared() || bytes < kLeastWrapped) return nullptr;
+  const int64_t page = host_page_bytes();
+  const auto first = static_cast<int64_t>(reinterpret_cast<uintptr_t>(host.data()));
+  const int64_t begin = first / page * page, length = (first + bytes - begin + page - 1) / page * page;
+  if (length > options_.largest_bytes) return nullptr;
+  const MetalPool pool;
+  std::unique_ptr<MetalBuffer> made(new MetalBuffer(owner, *this, bytes));
+  // Kernels only read weights; nothing is written through this.
+  made->host_ = const_cast<std::byte*>(host.data());
+  made->base_ = first - begin;
+  made->whole_ = view(made->host_ - made->base_, length);
+  if (!made->whole_) return nullptr;
+  return made;
+}
+
+}  // namespace chiaro

@@ -1,0 +1,4 @@
+// The type of IOSurface that metal-cpp names.
+#pragma once
+
+typedef struct __IOSurface* IOSurfaceRef;
