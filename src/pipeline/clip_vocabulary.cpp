@@ -1,5 +1,10 @@
 #include "pipeline/clip_vocabulary.h"
 
+#if defined(__APPLE__)
+#include <mach-o/dyld.h>
+#endif
+
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <system_error>
@@ -14,7 +19,15 @@ constexpr std::string_view kMergesSha256 = "9fd691f7c8039210e0fced15865466c65820
 
 fs::path program_folder() {
   std::error_code error;
+#if defined(__APPLE__)
+  uint32_t size = 0;
+  ::_NSGetExecutablePath(nullptr, &size);  // fails, and says how much it needs
+  std::string name(size, '\0');
+  if (::_NSGetExecutablePath(name.data(), &size) != 0) return {};
+  const fs::path program = fs::canonical(name.c_str(), error);
+#else
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
+#endif
   return error ? fs::path() : program.parent_path();
 }
 
