@@ -4,6 +4,7 @@ option(CHIARO_BENCH "Build bench/ (Google Benchmark)" OFF)
 option(CHIARO_FUZZ "Build the fuzzers (clang with libFuzzer)" OFF)
 option(CHIARO_ONE_TARGET "Compile one SIMD target only (faster builds; used by the dev preset)" OFF)
 option(CHIARO_LIBCXX "Build against libc++ (clang only); used by the clang-libcxx preset" OFF)
+option(CHIARO_STATIC "Link the archives of libraries where they are installed; used by the macos-arm64 preset" OFF)
 option(CHIARO_CCACHE "Compile through ccache if it is there" ON)
 set(CHIARO_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
@@ -46,6 +47,12 @@ if(CHIARO_SANITIZE)
 endif()
 if(CHIARO_ONE_TARGET)
   target_compile_definitions(chiaro_flags INTERFACE CHIARO_ONE_TARGET=1)
+endif()
+if(CHIARO_STATIC AND APPLE)
+  # Homebrew has Highway as a shared library alone. Only the choice among instruction sets at run time needs it, and on
+  # these processors there is none to make; the linker then drops it.
+  target_compile_definitions(chiaro_flags INTERFACE HWY_COMPILE_ONLY_STATIC=1)
+  target_link_options(chiaro_flags INTERFACE -Wl,-dead_strip_dylibs)
 endif()
 target_include_directories(chiaro_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src
   ${PROJECT_BINARY_DIR}/generated)

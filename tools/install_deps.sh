@@ -11,8 +11,8 @@ debian_build=(build-essential cmake ninja-build pkg-config git ca-certificates l
   libfmt-dev libspdlog-dev libpng-dev libjpeg-dev libwebp-dev libicu-dev)
 debian_test=(ccache python3 libgtest-dev librapidcheck-dev libbenchmark-dev
   clang-14 libclang-rt-14-dev libc++-14-dev libc++abi-14-dev clang-format-14 clang-tidy-14)
-brew_build=(cmake ninja pkg-config highway cli11 nlohmann-json fmt spdlog libpng jpeg-turbo webp icu4c)
-brew_test=(ccache googletest rapidcheck google-benchmark)
+brew_build=(cmake ninja pkgconf highway cli11 nlohmann-json fmt spdlog libpng jpeg-turbo webp icu4c)
+brew_test=(ccache googletest google-benchmark)
 
 what=${1:-test}
 case "$what" in
