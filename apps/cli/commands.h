@@ -75,6 +75,7 @@ struct PlanCommandOptions {
 struct RunCommandOptions {
   std::string graph, profile;
   uint64_t seed = 42;
+  int again = 0;  // further runs, timed
   DeviceOptions device;
   std::vector<std::string> skip;
   bool serial = false;

@@ -123,6 +123,9 @@ void add_run(CLI::App& app, RunCommandOptions& o) {
   c->add_option("-s,--seed", o.seed, "of inputs, weights and constants (default: 42)")->type_name("N");
   add_device_flags(*c, o.device);
   add_skip(*c, o.skip);
+  c->add_option("--time", o.again, "run it N times more and print the median time on standard error")
+      ->check(CLI::Range(0, 1000000).description(""))
+      ->type_name("N");
   c->add_flag("--serial", o.serial, "one device after the other; memory of the others is out of reach meanwhile");
   c->add_option("--profile", o.profile, "write the time of every kernel and copy there, as a Chrome trace")
       ->type_name("FILE.json");
