@@ -109,10 +109,9 @@ int64_t TensorDesc::dense_bytes() const {
 
 int64_t TensorDesc::span_bytes() const {
   if (count() == 0) return 0;
-  if (is_block(dtype)) return dense_bytes();
   int64_t last = 0;
   for (int i = 0; i < rank(); ++i) last += (shape[i] - 1) * strides[i];
-  return (last + 1) * unit_bytes(dtype);
+  return last / traits(dtype).block_elements * unit_bytes(dtype) + unit_bytes(dtype);
 }
 
 std::string TensorDesc::text() const {

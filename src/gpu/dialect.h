@@ -28,6 +28,20 @@
 #define GPU_E5M2 4u
 #define GPU_I8 5u
 #define GPU_I32 6u
+#define GPU_Q4_0 7u  // from here on block formats: gpu/blocks.h
+#define GPU_Q4_1 8u
+#define GPU_Q5_0 9u
+#define GPU_Q5_1 10u
+#define GPU_Q8_0 11u
+#define GPU_Q2_K 12u
+#define GPU_Q3_K 13u
+#define GPU_Q4_K 14u
+#define GPU_Q5_K 15u
+#define GPU_Q6_K 16u
+#define GPU_IQ4_NL 17u
+#define GPU_IQ4_XS 18u
+#define GPU_MXFP4 19u
+#define GPU_NVFP4 20u
 #define GPU_ABSENT 255u  // no tensor is there; kGpuAbsent in ops/gpu_kernel.h
 
 #if defined(GPU_MSL)

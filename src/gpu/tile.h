@@ -2,6 +2,7 @@
 // time, which stand in threadgroup memory in f32. Sums are f32, in the order of k.
 #pragma once
 
+#include "gpu/blocks.h"
 #include "gpu/dialect.h"
 
 GPU_CONST(uint, TILE) = 32u;
@@ -18,6 +19,23 @@ GPU_FN void tile_multiply(GROUP_PTR(float) xs, GROUP_PTR(float) bs, THREAD_PTR(f
       const float xv = xs[k * PITCH + r + i];
       for (uint j = 0u; j < 4u; ++j) sum[4u * i + j] = fma(xv, bv[j], sum[4u * i + j]);
     }
+  }
+}
+
+// The tile of a weight in blocks, to bs[k * pitch + column]: columns `row` elements apart from element `first` on, of
+// which `columns` are there; 0 in the rest. `first` is a multiple of DEPTH; a row holds whole blocks, so DEPTH
+// elements.
+GPU_FN void tile_load_blocks(GROUP_PTR(float) bs, DEVICE_PTR(const uchar) w, uint type, uint first, uint row,
+                             uint columns, uint pitch, uint thread_index, uint threads) {
+  for (uint i = thread_index; i < TILE * DEPTH / 4u; i += threads) {
+    const uint column = i / (DEPTH / 4u);
+    const uint k = i % (DEPTH / 4u) * 4u;
+    float4 v = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (column < columns) v = load_block4(w, type, first + column * row + k);
+    bs[k * pitch + column] = v.x;
+    bs[(k + 1u) * pitch + column] = v.y;
+    bs[(k + 2u) * pitch + column] = v.z;
+    bs[(k + 3u) * pitch + column] = v.w;
   }
 }
 

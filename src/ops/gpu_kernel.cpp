@@ -13,6 +13,13 @@ static_assert(static_cast<int>(DType::f32) == 0 && static_cast<int>(DType::f16) 
               static_cast<int>(DType::bf16) == 2 && static_cast<int>(DType::f8_e4m3) == 3 &&
               static_cast<int>(DType::f8_e5m2) == 4 && static_cast<int>(DType::i8) == 5 &&
               static_cast<int>(DType::i32) == 6);
+static_assert(static_cast<int>(DType::q4_0) == 7 && static_cast<int>(DType::q4_1) == 8 &&
+              static_cast<int>(DType::q5_0) == 9 && static_cast<int>(DType::q5_1) == 10 &&
+              static_cast<int>(DType::q8_0) == 11 && static_cast<int>(DType::q2_k) == 12 &&
+              static_cast<int>(DType::q3_k) == 13 && static_cast<int>(DType::q4_k) == 14 &&
+              static_cast<int>(DType::q5_k) == 15 && static_cast<int>(DType::q6_k) == 16 &&
+              static_cast<int>(DType::iq4_nl) == 17 && static_cast<int>(DType::iq4_xs) == 18 &&
+              static_cast<int>(DType::mxfp4) == 19 && static_cast<int>(DType::nvfp4) == 20);
 static_assert(static_cast<int>(Activation::none) == 0 && static_cast<int>(Activation::relu) == 1 &&
               static_cast<int>(Activation::silu) == 2 && static_cast<int>(Activation::gelu) == 3 &&
               static_cast<int>(Activation::gelu_tanh) == 4 && static_cast<int>(Activation::quick_gelu) == 5 &&
@@ -68,6 +75,15 @@ bool gpu_loadable(DType dtype) {
   return gpu_storable(dtype) || dtype == DType::f8_e4m3 || dtype == DType::f8_e5m2 || dtype == DType::i8;
 }
 
+bool gpu_whole_blocks(const TensorDesc& desc) {
+  const int64_t block = traits(desc.dtype).block_elements;
+  if (!is_block(desc.dtype) || desc.rank() == 0 || desc.strides[-1] != 1 || desc.shape[-1] % block != 0) return false;
+  for (int d = 0; d + 1 < desc.rank(); ++d) {
+    if (desc.shape[d] > 1 && desc.strides[d] % block != 0) return false;
+  }
+  return true;
+}
+
 GpuOperand gpu_operand(GpuOperand::Kind kind, int index, const TensorDesc& desc) {
   return {kind, index, 0, desc.span_bytes(), is_block(desc.dtype) ? 1 : unit_bytes(desc.dtype)};
 }
@@ -82,7 +98,8 @@ bool gpu_rows_of_four(const TensorDesc& desc, int64_t alignment) {
 
 Status gpu_offsets_fit(std::string_view kernel, const TensorDesc& desc) {
   const int64_t most = int64_t{1} << 31;
-  if (desc.count() < most && desc.span_bytes() / unit_bytes(desc.dtype) < most) return {};
+  const int64_t span = desc.span_bytes() / unit_bytes(desc.dtype) * traits(desc.dtype).block_elements;
+  if (desc.count() < most && span < most) return {};
   return kernel_refusal(kernel, desc.text(), "offsets below 2147483648 elements (kernels count in 32 bits)");
 }
 

@@ -80,6 +80,8 @@ uint32_t gpu_type_of(const TypedCall<O>& call, int i) {
 // Plain types that store() writes: f32, f16, bf16; and those that load() reads: these, FP8 and INT8.
 bool gpu_storable(DType dtype);
 bool gpu_loadable(DType dtype);
+// A block type whose rows (the last dimension) are dense and start with a block: what load_block4() reads.
+bool gpu_whole_blocks(const TensorDesc& desc);
 
 GpuOperand gpu_operand(GpuOperand::Kind kind, int index, const TensorDesc& desc);
 template <class O>

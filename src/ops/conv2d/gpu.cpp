@@ -5,12 +5,13 @@
 namespace chiaro {
 namespace {
 
-// x f32, f16 or bf16, w also FP8 and INT8, decoded as tiles are loaded; any strides.
+// x f32, f16 or bf16, w also FP8, INT8 and block formats, decoded as tiles are loaded; any strides, but of blocks only
+// one dense run.
 struct Conv2dGpu : GpuKernel<Conv2dGpu, Conv2d> {
   static constexpr std::string_view name = "gpu.conv2d";
 
   static Result<Minted<Conv2dGpu>> plan(const TypedCall<Conv2d>& call, const DeviceTraits& traits) {
-    CHIARO_TRY(gpu_check_product(name, call));
+    CHIARO_TRY(gpu_check_product(name, call, is_block(call.in(1).dtype) && call.in(1).contiguous()));
     GpuProgram program;
     if (call.out().count() > 0) add_launches(program, call, arguments(call), traits);
     CHIARO_TRY(program.check(name, traits));

@@ -5,13 +5,16 @@
 namespace chiaro {
 namespace {
 
-// Tables of every type that load() reads, at any strides; the result in f32, f16 or bf16.
+// Tables of every type that load() reads, at any strides, and of block types in whole rows; the result in f32, f16 or
+// bf16.
 struct GetRowsGpu : GpuKernel<GetRowsGpu, GetRows> {
   static constexpr std::string_view name = "gpu.get_rows";
 
   static Result<Minted<GetRowsGpu>> plan(const TypedCall<GetRows>& call, const DeviceTraits& traits) {
     const TensorDesc &table = call.in(0), &ids = call.in(1), &y = call.out();
-    if (!gpu_loadable(table.dtype)) return kernel_refusal(name, table.text(), "a table of a plain type");
+    if (!gpu_loadable(table.dtype) && !gpu_whole_blocks(table)) {
+      return kernel_refusal(name, table.text(), "a table of a plain type or in whole blocks");
+    }
     if (!gpu_storable(y.dtype)) return kernel_refusal(name, y.text(), "a result in f32, f16 or bf16");
     CHIARO_TRY(gpu_offsets_fit(name, table));
     // One number for all columns of its row.

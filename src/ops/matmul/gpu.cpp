@@ -18,12 +18,13 @@ TensorDesc leading(const TensorDesc& desc) {
   return rest;
 }
 
-// x f32, f16 or bf16, b also FP8 and INT8, decoded as tiles are loaded; any strides.
+// x f32, f16 or bf16, b also FP8, INT8 and, transposed, block formats, decoded as tiles are loaded; any strides, but
+// of blocks only whole rows.
 struct MatmulGpu : GpuKernel<MatmulGpu, Matmul> {
   static constexpr std::string_view name = "gpu.matmul";
 
   static Result<Minted<MatmulGpu>> plan(const TypedCall<Matmul>& call, const DeviceTraits& traits) {
-    CHIARO_TRY(gpu_check_product(name, call));
+    CHIARO_TRY(gpu_check_product(name, call, call.attrs.transpose_b && gpu_whole_blocks(call.in(1))));
     CHIARO_ASSIGN(MatmulGpuArgs a, arguments(call));
     GpuProgram program;
     if (call.out().count() > 0) add_launches(program, call, a, traits);

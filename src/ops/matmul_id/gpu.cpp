@@ -7,13 +7,16 @@
 namespace chiaro {
 namespace {
 
-// x f32, f16 or bf16, w also FP8 and INT8, decoded as tiles are loaded; any strides.
+// x f32, f16 or bf16, w also FP8, INT8 and block formats, decoded as tiles are loaded; any strides, but of blocks only
+// whole rows.
 struct MatmulIdGpu : GpuKernel<MatmulIdGpu, MatmulId> {
   static constexpr std::string_view name = "gpu.matmul_id";
 
   static Result<Minted<MatmulIdGpu>> plan(const TypedCall<MatmulId>& call, const DeviceTraits& traits) {
     if (!gpu_storable(call.in(0).dtype)) return kernel_refusal(name, call.in(0).text(), "x in f32, f16 or bf16");
-    if (!gpu_loadable(call.in(1).dtype)) return kernel_refusal(name, call.in(1).text(), "w of a plain type");
+    if (!gpu_loadable(call.in(1).dtype) && !gpu_whole_blocks(call.in(1))) {
+      return kernel_refusal(name, call.in(1).text(), "w of a plain type or in whole blocks");
+    }
     for (int i = 0; i < 3; ++i) CHIARO_TRY(gpu_offsets_fit(name, call.in(i)));
     CHIARO_TRY(gpu_offsets_fit(name, call.out()));
     GpuProgram program;
