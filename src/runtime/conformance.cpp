@@ -2,16 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <optional>
 
 #include "ops/catalogue.h"
-#include "ops/conformance/reference_eval.h"
-#include "ops/conformance/tolerance.h"
-#include "ops/conformance/variants.h"
-#include "runtime/conformance_run.h"
+#include "runtime/conformance_check.h"
 
 namespace chiaro {
 namespace {
@@ -36,14 +30,6 @@ class OpSuite {
   }
 
  private:
-  // What a variant should give, and what it is given.
-  struct Expected {
-    TensorDesc out;
-    std::vector<std::vector<double>> values;
-    RefTensor result;
-    double before_act = 0;  // the largest magnitude without the op's activation
-  };
-
   void run_case(const Case& c, int index) {
     ++report_.cases;
     taken_.clear();
@@ -67,9 +53,6 @@ class OpSuite {
   bool may_lack_cases() const { return device_.traits().kind != "cpu" && device_.traits().kind != "isolated"; }
 
   void run_variant(const Variant& v) {
-    for (const VariantInput& in : v.inputs) {
-      if (in.present && is_block(in.desc.dtype)) return refuse("block types are tested in their own suite");
-    }
     const auto out = v.infer();
     if (!out.ok()) return refuse("the op itself: " + out.error().why);
     auto expected = expectation(v, *out);
@@ -95,7 +78,7 @@ class OpSuite {
   }
 
   // Through the planner: layouts that no kernel took, and one dtype of every layout where all inputs share it.
-  void run_planned(const Variant& v, const Expected& expected, bool ran, const std::string& refusals) {
+  void run_planned(const Variant& v, const Expectation& expected, bool ran, const std::string& refusals) {
     const VariantRun run = plan_variant(engine_, device_, v, expected.out, expected.values);
     if (run.refused) {
       const bool must = ran || std::find(taken_.begin(), taken_.end(), signature(v)) != taken_.end();
@@ -125,77 +108,15 @@ class OpSuite {
     return s;
   }
 
-  Result<Expected> expectation(const Variant& v, const TensorDesc& out) const {
-    Expected e;
-    e.out = out;
-    std::vector<RefTensor> tensors;
-    std::vector<const TensorDesc*> descs;
-    for (size_t i = 0; i < v.inputs.size(); ++i) {
-      const bool present = v.inputs[i].present;
-      e.values.push_back(present ? variant_values(v, i) : std::vector<double>{});
-      descs.push_back(present ? &v.inputs[i].desc : nullptr);
-      tensors.push_back({v.inputs[i].desc.shape, e.values.back(), present});
-    }
-    while (tensors.size() < op_.inputs.size() && !op_.variadic) {
-      tensors.push_back({{}, {}, false});
-      descs.push_back(nullptr);
-    }
-    if (op_.kind == OpKind::view) {
-      CHIARO_ASSIGN(e.result, viewed(v, tensors[0]));
-      return e;
-    }
-    CHIARO_ASSIGN(e.result, reference_of(op_, v.source->attrs, descs, tensors, out));
-    if (op_.reference != nullptr && op_.decompose != nullptr && v.all_contiguous()) {
-      CHIARO_ASSIGN(const RefTensor parts, decomposition_of(op_, v.source->attrs, descs, tensors));
-      CHIARO_TRY(decomposition_agrees(parts, e.result));
-    }
-    AttrMap plain = v.source->attrs;
-    for (auto& [name, value] : plain) {
-      if (name != "act" || value == AttrValue(std::string("none"))) continue;
-      value = std::string("none");
-      CHIARO_ASSIGN(const RefTensor before, reference_of(op_, plain, descs, tensors, out));
-      e.before_act = largest_finite(before);
-    }
-    return e;
-  }
-
-  // Both are in double: only the order of sums may differ.
-  static Status decomposition_agrees(const RefTensor& parts, const RefTensor& whole) {
-    const double bound = 1e-6 * std::max(largest_finite(whole), 1e-30);
-    bool same = parts.shape == whole.shape;
-    for (size_t i = 0; same && i < whole.data.size(); ++i) {
-      const double a = parts.data[i], b = whole.data[i];
-      same = a == b || std::fabs(a - b) <= bound || (std::isnan(a) && std::isnan(b));
-    }
-    if (same) return {};
-    return Error{ErrorCode::internal, "the decomposition differs from the reference", "", "", ""};
-  }
-
-  // A view of dense doubles.
-  Result<RefTensor> viewed(const Variant& v, const RefTensor& x) const {
-    const TensorDesc from = dense(v.inputs[0].desc.dtype, x.shape);
-    const TensorDesc* pointer = &from;
-    CHIARO_ASSIGN(const ViewResult view, op_.view(v.source->attrs, {&pointer, 1}));
-    RefTensor out{view.desc.shape, std::vector<double>(static_cast<size_t>(view.desc.count())), true};
-    const int64_t start = view.offset_bytes / unit_bytes(from.dtype);
-    for_each_element(view.desc, [&](int64_t i, int64_t at) {
-      out.data[static_cast<size_t>(i)] = x.data[static_cast<size_t>(start + at)];
-    });
-    return out;
-  }
-
-  bool judge(const Variant& v, const Expected& expected, const VariantRun& run, std::string_view by) {
-    if (run.broken) {
-      fail(v.text() + ": " + run.why);
-      return false;
-    }
-    const auto wrong = compare(*v.source, expected.out.dtype, run.output.data(), expected.result, expected.before_act);
-    if (wrong) fail(v.text() + ", by " + std::string(by) + ": " + wrong->text(expected.out.shape));
+  bool judge(const Variant& v, const Expectation& expected, const VariantRun& run, std::string_view by) {
+    auto wrong = wrong_with(v, expected, run, by);
+    if (wrong) fail(std::move(*wrong));
     return !wrong;
   }
 
   // The same bytes for each picture alone, and on the other engines.
-  void same_bits(const Variant& v, const Expected& expected, const Kernel& kernel, std::span<const std::byte> output) {
+  void same_bits(const Variant& v, const Expectation& expected, const Kernel& kernel,
+                 std::span<const std::byte> output) {
     if (v.batch == 3 && v.all_contiguous()) pictures_alone(v, expected, kernel, output);
     if (!v.all_contiguous() || (v.batch != 0 && v.batch == 1)) return;
     for (Engine* other : options_.same_bits) {
@@ -212,7 +133,7 @@ class OpSuite {
     }
   }
 
-  void pictures_alone(const Variant& v, const Expected& expected, const Kernel& kernel,
+  void pictures_alone(const Variant& v, const Expectation& expected, const Kernel& kernel,
                       std::span<const std::byte> output) {
     for (int picture = 0; picture < 3; ++picture) {
       const Variant alone = with_pictures(v, picture, 1);
@@ -268,16 +189,6 @@ class OpSuite {
   OpConformance report_;
   std::vector<std::string> taken_;  // signatures of the current case that ran
 };
-
-std::vector<Case> cases_of(std::string_view op) {
-  for (const CaseTableEntry& entry : case_table()) {
-    if (entry.op != op) continue;
-    Cases cases;
-    entry.fill(cases);
-    return cases.all();
-  }
-  return {};
-}
 
 }  // namespace
 

@@ -20,11 +20,15 @@ struct Image {
   std::unique_ptr<Buffer> buffer;
 };
 
+int64_t start_of(int64_t offset, DType dtype) {
+  return kGuard + offset * unit_bytes(dtype);
+}
+
 Image make_image(int64_t elements, int64_t offset, DType dtype) {
   Image image;
   const int64_t unit = unit_bytes(dtype);
   image.bytes.assign(static_cast<size_t>(2 * kGuard + elements * unit), kPoison);
-  image.start = kGuard + offset * unit;
+  image.start = start_of(offset, dtype);
   return image;
 }
 
@@ -39,8 +43,8 @@ Status send(Device& device, Image& image) {
   return device.upload(*image.buffer, 0, image.bytes);
 }
 
-Operand operand(const Image& image, const TensorDesc& desc) {
-  return {desc, std::min<int64_t>(kGuard, image.start & -image.start), true};
+Operand operand(int64_t start, const TensorDesc& desc) {
+  return {desc, std::min<int64_t>(kGuard, start & -start), true};
 }
 
 // Moves the dense contents of `desc` out of `bytes` and puts the expected bytes there.
@@ -74,9 +78,14 @@ Status prepare(Setup& s, Device& device, const Variant& v, const TensorDesc& out
       s.operands.push_back({{}, 1, false});
       continue;
     }
-    fill(s.inputs[i], in.desc, values[i]);
+    if (is_block(in.desc.dtype)) {
+      const std::vector<std::byte> blocks = variant_blocks(v, i);
+      std::copy(blocks.begin(), blocks.end(), s.inputs[i].bytes.begin() + s.inputs[i].start);
+    } else {
+      fill(s.inputs[i], in.desc, values[i]);
+    }
     CHIARO_TRY(send(device, s.inputs[i]));
-    s.operands.push_back(operand(s.inputs[i], in.desc));
+    s.operands.push_back(operand(s.inputs[i].start, in.desc));
   }
   while (s.operands.size() < v.source->op->inputs.size() && !v.source->op->variadic) {
     s.operands.push_back({{}, 1, false});
@@ -86,7 +95,7 @@ Status prepare(Setup& s, Device& device, const Variant& v, const TensorDesc& out
     s.own_output = make_image(out.count(), 0, out.dtype);
     CHIARO_TRY(send(device, s.own_output));
   }
-  s.output = operand(s.target(), out);
+  s.output = operand(s.target().start, out);
   return {};
 }
 
@@ -139,7 +148,25 @@ Status check(Setup& s, Device& device, VariantRun& run) {
   return {};
 }
 
+// What the result is like: that of the input whose memory it takes.
+const TensorDesc& result_of(const Variant& v, const TensorDesc& out) {
+  return v.overwrite >= 0 ? v.inputs[static_cast<size_t>(v.overwrite)].desc : out;
+}
+
 }  // namespace
+
+Result<KernelPlan> plan_launch(const Device& device, const Kernel& kernel, const Variant& v, const TensorDesc& out) {
+  std::vector<Operand> operands;
+  for (const VariantInput& in : v.inputs) {
+    operands.push_back(in.present ? operand(start_of(in.offset, in.desc.dtype), in.desc) : Operand{{}, 1, false});
+  }
+  while (operands.size() < v.source->op->inputs.size() && !v.source->op->variadic) {
+    operands.push_back({{}, 1, false});
+  }
+  const int64_t offset = v.overwrite >= 0 ? v.inputs[static_cast<size_t>(v.overwrite)].offset : 0;
+  const Operand result = operand(start_of(offset, out.dtype), result_of(v, out));
+  return kernel.plan({v.source->op, &v.source->attrs, operands, result}, device.traits());
+}
 
 VariantRun launch_variant(Device& device, const Kernel& kernel, const Variant& v, const TensorDesc& out,
                           std::span<const std::vector<double>> values) {
@@ -150,8 +177,7 @@ VariantRun launch_variant(Device& device, const Kernel& kernel, const Variant& v
     run.why = std::string(kernel.name) + ": " + status.error().format();
     return run;
   };
-  const TensorDesc result = v.overwrite >= 0 ? v.inputs[static_cast<size_t>(v.overwrite)].desc : out;
-  if (const Status status = prepare(setup, device, v, result, values); !status.ok()) return broken(status);
+  if (const Status status = prepare(setup, device, v, result_of(v, out), values); !status.ok()) return broken(status);
   const Call call{v.source->op, &v.source->attrs, setup.operands, setup.output};
   const auto plan = kernel.plan(call, device.traits());
   if (!plan.ok()) {

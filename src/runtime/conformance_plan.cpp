@@ -71,7 +71,9 @@ Value view(GraphBuilder& g, Value block, const VariantInput& in) {
   return block;
 }
 
-Source make_block(const VariantInput& in, size_t i, const std::vector<double>& values) {
+Source make_block(const Variant& v, size_t i, const std::vector<double>& values) {
+  const VariantInput& in = v.inputs[i];
+  if (is_block(in.desc.dtype)) return {"in" + std::to_string(i), in.desc, variant_blocks(v, i)};
   Source block{"in" + std::to_string(i), dense(in.desc.dtype, block_shape(in)), {}};
   block.bytes.assign(static_cast<size_t>(block.desc.dense_bytes()), kPoison);
   const int64_t offset = in.layout == Layout::sliced ? in.offset : 0;
@@ -100,7 +102,7 @@ Result<Graph> build(const Variant& v, std::vector<Source>& blocks, std::span<con
       inputs.push_back(kNone);
       continue;
     }
-    Source block = make_block(v.inputs[i], i, values[i]);
+    Source block = make_block(v, i, values[i]);
     const bool weight = v.source->inputs[i].weight;
     const Value source = weight ? g.weight(weight_data(block)) : g.input(block.name, block.desc);
     if (!weight) blocks.push_back(std::move(block));

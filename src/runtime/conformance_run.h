@@ -22,6 +22,9 @@ struct VariantRun {
 VariantRun launch_variant(Device& device, const Kernel& kernel, const Variant& v, const TensorDesc& out,
                           std::span<const std::vector<double>> values);
 
+// The plan that `kernel` makes for the variant in such memory, nothing run. Errors: the kernel's refusal.
+Result<KernelPlan> plan_launch(const Device& device, const Kernel& kernel, const Variant& v, const TensorDesc& out);
+
 VariantRun plan_variant(Engine& engine, Device& device, const Variant& v, const TensorDesc& out,
                         std::span<const std::vector<double>> values);
 
