@@ -18,7 +18,7 @@ PART = tools/part.sh
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-build build demo test test-full release-test bench format format-check lint asan tsan tsan-full \
-  libcxx libcxx-full fuzz docs cuda clean
+  libcxx libcxx-full fuzz docs cuda mac-check clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -109,6 +109,9 @@ docs: deps ## Write docs/generated anew from the declarations
 cuda: deps ## Compile every GPU kernel with nvcc, where it is installed (there is no CUDA device yet)
 	@$(PART) "configure release" cmake --preset release
 	@$(PART) "compile for CUDA" cmake --build --preset release -j $(JOBS) --target cuda-check
+
+mac-check: ## On a Mac: build, test, check Metal, and write one report (build/mac-check)
+	@tools/mac_check.sh
 
 clean: ## Remove the build folders
 	rm -rf build
