@@ -23,6 +23,7 @@ struct Runner {
   int operator()(const ConvertOptions& o) const { return run_convert(o); }
   int operator()(const SynthOptions& o) const { return run_synth(o); }
   int operator()(const AbOptions& o) const { return run_ab(o); }
+  int operator()(const SelfTestCommandOptions& o) const { return run_selftest_command(o); }
 };
 
 // Whether what was printed was lost, as on a full disk. A closed pipe or a closed descriptor is the reader's wish.

@@ -11,8 +11,8 @@
 namespace chiaro::cli {
 namespace {
 
-constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops",
-                                     "plan",     "run",     "convert", "synth",   "ab"};
+constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops",     "plan",
+                                     "run",      "convert", "synth",   "ab",      "selftest"};
 
 struct Parsed {
   GenerateOptions generate;
@@ -25,6 +25,7 @@ struct Parsed {
   ConvertOptions convert;
   SynthOptions synth;
   AbOptions ab;
+  SelfTestCommandOptions selftest;
 };
 
 void add_inspect(CLI::App& app, InspectOptions& o) {
@@ -183,6 +184,7 @@ void set_up(CLI::App& app, Parsed& parsed) {
   add_compare(app, parsed.compare);
   add_devices(app, parsed.devices);
   add_ops(app, parsed.ops);
+  add_selftest(app, parsed.selftest);
   add_plan(app, parsed.plan);
   add_run(app, parsed.run);
   add_convert(app, parsed.convert);
@@ -213,6 +215,7 @@ Command chosen(const CLI::App& app, Parsed& parsed) {
   if (app.got_subcommand("compare")) return parsed.compare;
   if (app.got_subcommand("devices")) return parsed.devices;
   if (app.got_subcommand("ops")) return parsed.ops;
+  if (app.got_subcommand("selftest")) return parsed.selftest;
   if (app.got_subcommand("plan")) return parsed.plan;
   if (app.got_subcommand("run")) return parsed.run;
   if (app.got_subcommand("convert")) return parsed.convert;
@@ -237,7 +240,7 @@ std::variant<Command, int> parse_arguments(std::vector<std::string> arguments) {
   const bool about = first == "-h" || first == "--help" || first == "--version";
   if (!command && !about && !first.starts_with('-')) {
     return refuse({ErrorCode::usage, "there is no command \"" + first + "\"",
-                   "the commands are generate, inspect, compare, devices, ops, plan, run, convert, synth, ab",
+                   "the commands are generate, inspect, compare, devices, ops, plan, run, convert, synth, ab, selftest",
                    "a prompt goes behind -p: chiaro -p \"" + first + "\"", ""});
   }
   if (!command && !about) arguments.insert(arguments.begin(), "generate");

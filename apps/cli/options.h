@@ -8,12 +8,14 @@
 #include "ab_command.h"
 #include "commands.h"
 #include "convert_command.h"
+#include "selftest_command.h"
 #include "synth_command.h"
 
 namespace chiaro::cli {
 
-using Command = std::variant<GenerateOptions, InspectOptions, CompareOptions, DevicesOptions, OpsOptions,
-                             PlanCommandOptions, RunCommandOptions, ConvertOptions, SynthOptions, AbOptions>;
+using Command =
+    std::variant<GenerateOptions, InspectOptions, CompareOptions, DevicesOptions, OpsOptions, PlanCommandOptions,
+                 RunCommandOptions, ConvertOptions, SynthOptions, AbOptions, SelfTestCommandOptions>;
 
 // `arguments` without the program's name, in UTF-8. Either what to do, or the exit code after help, the version or a
 // usage error was printed.
