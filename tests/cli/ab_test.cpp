@@ -38,7 +38,7 @@ TEST_F(AbCommand, TwoWaysToThePictureAndTheReport) {
                               "r", "--json", "j.json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(has(outcome.out, "B takes ")) << outcome.out;
-  EXPECT_TRUE(has(outcome.out, "Outputs of A and B: the same bytes. A wrote the same bytes every time. B wrote"))
+  EXPECT_TRUE(has(outcome.out, "Outputs of A and B: the same bytes. Each wrote the same bytes every time."))
       << outcome.out;
   for (const char* name : {"a.png", "b.png"}) EXPECT_EQ(load_image(folder_ / "r" / name)->width, 64) << name;
   const auto json = nlohmann::json::parse(read_file(folder_ / "r" / "report.json"));

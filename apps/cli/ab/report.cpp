@@ -145,12 +145,18 @@ std::string outputs_sentence(const Report& report) {
   if (report.outputs) {
     text = fmt::format("Outputs of A and {}: {}.", report.options.with_b ? "B" : "A again", report.outputs->text());
   }
+  std::string unsteady;
+  bool any = false;
   for (const int variant : {kA, kB, kAgain}) {
     const Picture& picture = pictures[static_cast<size_t>(variant)];
-    if (picture.path.empty()) continue;
-    text += fmt::format("{}{} wrote {}.", text.empty() ? "" : " ", variant_name(variant),
-                        picture.steady ? "the same bytes every time" : "NOT the same bytes every time");
+    any = any || !picture.path.empty();
+    if (picture.steady) continue;
+    unsteady += (unsteady.empty() ? "" : " and ") + std::string(variant_name(variant));
   }
+  if (!any) return text;
+  if (!text.empty()) text += " ";
+  text += unsteady.empty() ? "Each wrote the same bytes every time."
+                           : unsteady + " did NOT write the same bytes every time.";
   return text;
 }
 
