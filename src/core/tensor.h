@@ -15,6 +15,7 @@ struct TensorData {
   TensorDesc desc;                   // dense
   const std::byte* bytes = nullptr;  // desc.dense_bytes() of them
   std::shared_ptr<const void> owner;
+  bool mapped = false;  // a window of a file: its pages may be dropped from memory, to be read again when touched
 };
 using TensorDataPtr = std::shared_ptr<const TensorData>;
 

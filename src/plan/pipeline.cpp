@@ -143,6 +143,7 @@ Status run_schedule_passes(ExecutionPlan& plan, PassContext& context) {
   plan.arenas = std::move(schedule.arenas);
   plan.segments = std::move(schedule.segments);
   plan.staged = std::move(schedule.staged);
+  plan.packed = std::move(schedule.packed);
   count_flops(plan);
   return {};
 }

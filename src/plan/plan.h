@@ -14,9 +14,9 @@
 
 namespace chiaro {
 
-// Where an operand lives: a byte offset into the arena of `device`, or into its copy of an input or weight, which
-// `index` counts (ExecutionPlan::inputs, ExecutionPlan::weights).
-enum class Region { none, arena, input, weight };
+// Where an operand lives: a byte offset into the arena of `device`, or into its copy of an input, of a weight or of the
+// packed form of one, which `index` counts (ExecutionPlan::inputs, ExecutionPlan::weights, ExecutionPlan::packed).
+enum class Region { none, arena, input, weight, packed };
 struct MemRef {
   Region region = Region::none;
   int32_t device = 0;  // of ExecutionPlan::devices
@@ -67,6 +67,18 @@ struct PlanStaged {
   bool operator==(const PlanStaged&) const = default;
 };
 
+// A constant operand in the layout that kernels of `device` asked for (KernelPlan::packed), made before the first step
+// from its elements in host memory. Kernels that ask for the same layout of one operand share it.
+struct PlanPacked {
+  int32_t device = 0;
+  int32_t weight = 0;  // of ExecutionPlan::weights
+  int64_t offset = 0;  // bytes, of the operand's first element in the weight
+  TensorDesc desc;     // of the operand
+  int64_t bytes = 0;   // of the packed form
+  std::string layout;
+  bool operator==(const PlanPacked&) const = default;
+};
+
 struct PlanArena {                // the memory of one device
   int64_t bytes = 0;              // values and scratch
   int64_t scratch_bytes = 0;      // of these, at the end
@@ -86,7 +98,8 @@ struct ExecutionPlan {
   std::vector<PlanStep> steps;
   std::vector<PlanCopy> copies;
   std::vector<PlanSegment> segments;
-  std::vector<PlanStaged> staged;
+  std::vector<PlanStaged> staged;  // of weights, those that some step reads as they are
+  std::vector<PlanPacked> packed;
   std::vector<PlanPort> inputs, outputs;
   std::vector<TensorDataPtr> weights;  // MemRef::index counts these; weights and constants
   int64_t weight_bytes = 0;

@@ -33,7 +33,7 @@ std::vector<StorageLife> storage_lives(const ExecutionPlan& plan);  // in the or
 // What one device has to do and to hold.
 struct DeviceUse {
   int kernels = 0, copies = 0, segments = 0;  // of its queue
-  int64_t weight_bytes = 0, input_bytes = 0;  // staged for it
+  int64_t weight_bytes = 0, input_bytes = 0;  // staged for it; weights as they are and packed
 };
 std::vector<DeviceUse> device_uses(const ExecutionPlan& plan);
 

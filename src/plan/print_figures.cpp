@@ -56,6 +56,7 @@ std::vector<DeviceUse> device_uses(const ExecutionPlan& plan) {
       use.input_bytes += plan.inputs[index].desc.dense_bytes();
     }
   }
+  for (const PlanPacked& form : plan.packed) uses[static_cast<size_t>(form.device)].weight_bytes += form.bytes;
   return uses;
 }
 

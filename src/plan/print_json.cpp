@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json ref_json(const MemRef& ref) {
-  constexpr std::array<const char*, 4> kNames{"none", "arena", "input", "weight"};
+  constexpr std::array<const char*, 5> kNames{"none", "arena", "input", "weight", "packed"};
   if (ref.region == Region::none) return nullptr;
   return {{"region", kNames[static_cast<size_t>(ref.region)]},
           {"device", ref.device},
@@ -117,7 +117,8 @@ std::string plan_json(const ExecutionPlan& plan) {
                {"copied_bytes", plan.copied_bytes()},
                {"flops", plan.flops},
                {"moved", moved_json(plan)}};
-  for (const char* list : {"inputs", "outputs", "staged", "passes", "segments", "copies", "storages", "steps"}) {
+  for (const char* list :
+       {"inputs", "outputs", "staged", "packed", "passes", "segments", "copies", "storages", "steps"}) {
     json[list] = Json::array();
   }
   for (const PlanPort& port : plan.inputs) json["inputs"].push_back(port_json(port));
@@ -126,6 +127,14 @@ std::string plan_json(const ExecutionPlan& plan) {
     json["staged"].push_back({{"region", kStaged[staged.region == Region::weight ? 1 : 0]},
                               {"device", staged.device},
                               {"index", staged.index}});
+  }
+  for (const PlanPacked& form : plan.packed) {
+    json["packed"].push_back({{"device", form.device},
+                              {"weight", form.weight},
+                              {"offset", form.offset},
+                              {"tensor", desc_json(form.desc)},
+                              {"bytes", form.bytes},
+                              {"layout", form.layout}});
   }
   for (const PassReport& pass : plan.passes) {
     json["passes"].push_back({{"name", std::string(pass.pass)}, {"seconds", pass.seconds}, {"changes", pass.changes}});

@@ -48,6 +48,9 @@ std::string Lane::staged_names() const {
     const auto index = static_cast<size_t>(s.index);
     names.push_back(s.region == Region::weight ? weights[index] : plan_.inputs[index].name);
   }
+  for (const PlanPacked& form : plan_.packed) {
+    if (form.device == device_) names.push_back(weights[static_cast<size_t>(form.weight)]);
+  }
   if (names.empty() || names.size() > kMostNames) return {};
   return fmt::format(" ({})", fmt::join(names, ", "));
 }

@@ -113,8 +113,14 @@ class PlanText {
       case Region::arena: return fmt::format("{}arena+{}", device, ref.offset);
       case Region::input: return fmt::format("{}input{}+{}", device, ref.index, ref.offset);
       case Region::weight: return fmt::format("{}weight{}+{}", device, ref.index, ref.offset);
+      case Region::packed: return packed(device, ref.index);
     }
     return "?";
+  }
+
+  std::string packed(const std::string& device, int32_t index) const {
+    const PlanPacked& form = plan_.packed[static_cast<size_t>(index)];
+    return fmt::format("{}weight{}+{}(packed as {})", device, form.weight, form.offset, form.layout);
   }
 
   void copy(const PlanCopy& copy) {

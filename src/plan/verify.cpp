@@ -120,7 +120,9 @@ Status Replay::replay_kernel(const PlanStep& step) {
   ran_[static_cast<size_t>(step.node)] = static_cast<int32_t>(step_);
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const MemRef& ref = step.inputs[i];
-    if (node.inputs[i].valid()) {
+    if (node.inputs[i].valid() && step.kernel.packed().input == static_cast<int>(i)) {
+      CHIARO_TRY(check_packed(node.inputs[i], step, ref, node.label));
+    } else if (node.inputs[i].valid()) {
       CHIARO_TRY(check_read(node.inputs[i], ref, step.device, node.label));
       CHIARO_TRY(order_access(ref, extent(node.inputs[i]), false, node.label));
     } else if (ref.region != Region::none) {

@@ -13,7 +13,9 @@ namespace chiaro {
 //     attributes, dtypes, shapes, strides and alignments on the device of the step.
 //  2. Every operand, when it is read, finds its value: the right storage, byte by byte, at the right version, in memory
 //     that the device of the step addresses by declaration: where the storage lives, or in an image that a copy made
-//     after the last write. Inputs and weights were brought there. The outputs hold their values at the end.
+//     after the last write. Inputs and weights were brought there. An operand that the kernel asked for in a layout of
+//     its own is read in that form, made from exactly that operand, and no other operand is. The outputs hold their
+//     values at the end.
 //  3. An in-place node writes where its target lives, or on an image there from which the result is copied back before
 //     anyone else needs it; never on a stray copy.
 //  4. Results, images and scratch lie within the arena and at the alignment that kernels were promised; a result shares

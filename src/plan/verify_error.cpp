@@ -30,6 +30,7 @@ std::string ref_text(const MemRef& ref) {
     case Region::arena: return "arena" + device + offset;
     case Region::input: return "input" + std::to_string(ref.index) + "@" + device + offset;
     case Region::weight: return "weight" + std::to_string(ref.index) + "@" + device + offset;
+    case Region::packed: return "packed" + std::to_string(ref.index) + "@" + device + offset;
   }
   return "nowhere";
 }

@@ -16,8 +16,10 @@ Operand Replay::operand(Value v) const {
   const ValueInfo& info = graph_.info(v);
   int64_t alignment = kArenaAlignment;
   while (info.offset_bytes % alignment != 0) alignment /= 2;
-  const bool own = graph_.storage(info.storage).kind == StorageKind::temp;
-  return {info.desc, own ? alignment : std::min(alignment, unit_bytes(info.desc.dtype)), true};
+  const Storage& storage = graph_.storage(info.storage);
+  const bool own = storage.kind == StorageKind::temp;
+  const bool constant = storage.data != nullptr;  // weights and constants alone have data, and no step writes them
+  return {info.desc, own ? alignment : std::min(alignment, unit_bytes(info.desc.dtype)), true, constant};
 }
 
 Status Replay::check_step(const PlanStep& step, const Node& node) {

@@ -36,6 +36,33 @@ Status Replay::check_source(Value v, const MemRef& ref, const std::string& label
   return misplaced("nothing brings it to " + device_name(ref.device));
 }
 
+// A kernel gets that operand packed that it asked for, in that layout, and no other.
+Status Replay::check_packed(Value v, const PlanStep& step, const MemRef& ref, const std::string& label) const {
+  const PackedInput& wants = step.kernel.packed();
+  const auto misplaced = [&](std::string why) {
+    return plan_error(Point::operands, value_text(v) + " is looked for in " + ref_text(ref), std::move(why), label);
+  };
+  if (ref.region != Region::packed) {
+    return misplaced(std::string(step.kernel.kernel()) + " wants it packed as " + wants.layout);
+  }
+  if (ref.index < 0 || static_cast<size_t>(ref.index) >= plan_.packed.size()) {
+    return misplaced("there is no such packed form");
+  }
+  const ValueInfo& info = graph_.info(v);
+  const MemRef& home = state(info.storage).home;
+  const PlanPacked& form = plan_.packed[static_cast<size_t>(ref.index)];
+  const PlanPacked right{step.device, home.index, info.offset_bytes, info.desc, wants.bytes, wants.layout};
+  if (home.region != Region::weight || info.version != 0) return misplaced("it is no weight");
+  if (form != right || ref.device != form.device || ref.offset != 0) {
+    return misplaced("that is " + form.layout + " of weight " + std::to_string(form.weight) + ", not " + wants.layout +
+                     " of " + ref_text(home));
+  }
+  if (info.offset_bytes + extent(v).span() > graph_.storage(info.storage).bytes) {
+    return plan_error(Point::operands, value_text(v) + " reaches beyond its storage", ref_text(ref), label);
+  }
+  return {};
+}
+
 Status Replay::check_holds(Value v, const MemRef& ref, const std::string& label) const {
   const ValueInfo& info = graph_.info(v);
   const Extent& view = extent(v);

@@ -49,6 +49,7 @@ class Replay {
   // verify_reads.cpp: point 2
   Status check_read(Value v, const MemRef& ref, int32_t reader, const std::string& label);
   Status check_source(Value v, const MemRef& ref, const std::string& label) const;
+  Status check_packed(Value v, const PlanStep& step, const MemRef& ref, const std::string& label) const;
   Status check_holds(Value v, const MemRef& ref, const std::string& label) const;
   Status check_bounds(Value v, const MemRef& ref, int64_t bytes, const std::string& label) const;
   // Whether bytes [a, b) of a storage are the same at version `have` and `want`, as far as `view` (which starts at byte

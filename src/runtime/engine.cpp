@@ -24,11 +24,21 @@ DisabledOp split(const std::string& entry) {
   return {entry.substr(0, at), at == std::string::npos ? std::string() : entry.substr(at + 1)};
 }
 
-// Every entry, "OP" or "OP@DEVICE", names what there is.
+bool is_cpu_kernel(std::string_view name) {
+  for (const Kernels& kernels : cpu_kernel_table()) {
+    for (const Kernel& kernel : kernels) {
+      if (kernel.name == name) return true;
+    }
+  }
+  return false;
+}
+
+// Every entry, "OP", "KERNEL" or either "@DEVICE", names what there is.
 Status check_disabled(const std::vector<std::string>& entries, const std::vector<std::string>& devices) {
   for (const std::string& entry : entries) {
     const DisabledOp parts = split(entry);
-    if (find_op(parts.op) == nullptr) return no_such(entry, "op", parts.op, "`chiaro ops list` shows the names");
+    if (find_op(parts.op) == nullptr && !is_cpu_kernel(parts.op))
+      return no_such(entry, "op", parts.op, "`chiaro ops list` shows the names");
     if (entry.find('@') != std::string::npos &&
         std::find(devices.begin(), devices.end(), parts.device) == devices.end()) {
       return no_such(entry, "device", parts.device, "`chiaro devices` shows the names");
@@ -124,6 +134,7 @@ Result<std::shared_ptr<Engine>> Engine::create(EngineOptions options) {
   engine->log_ = options.log ? std::move(options.log) : Log::silent();
   engine->allocator_ = options.allocator ? std::move(options.allocator) : std::make_shared<SystemAllocator>();
   engine->pool_ = std::make_unique<ThreadPool>(options.threads);
+  engine->packed_weights_ = std::make_unique<PackedWeights>(*engine->pool_, engine->allocator_);
   CHIARO_ASSIGN(const std::vector<Wanted> wanted, wanted_devices(options));
   std::vector<std::string> names;
   for (const Wanted& one : wanted) names.push_back(one.name);

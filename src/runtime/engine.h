@@ -14,6 +14,7 @@
 #include "core/memory.h"
 #include "core/thread_pool.h"
 #include "gpu/soft/soft_gpu.h"
+#include "runtime/packed_weights.h"
 
 namespace chiaro {
 
@@ -21,7 +22,7 @@ struct EngineOptions {
   int threads = 0;                                      // 0: one per available core
   std::shared_ptr<Allocator> allocator = {};            // null: the system's
   std::shared_ptr<Log> log = {};                        // null: silent
-  std::vector<std::string> disabled_ops = {};           // "OP" or "OP@DEVICE"
+  std::vector<std::string> disabled_ops = {};           // "OP" or a CPU kernel, or either "@DEVICE"
   std::shared_ptr<const KernelTable> cpu_kernels = {};  // null: the generated table (tests alter it)
   // In order of preference: "cpu", or a test device as "isolated:NAME" or "isolated:NAME,KEY=VALUE,..."
   // (backend/isolated/spec.h), or a software GPU as "softgpu:PROFILE" (backend/softgpu). "cpu" is appended where it is
@@ -43,13 +44,15 @@ class Engine {
   const std::shared_ptr<Allocator>& allocator() const { return allocator_; }
   // Devices in order of preference; "cpu" is always there.
   std::span<Device* const> devices() const { return device_list_; }
-  Device* device(std::string_view name) const;  // nullptr where there is none
+  Device* device(std::string_view name) const;                  // nullptr where there is none
+  PackedWeights& packed_weights() { return *packed_weights_; }  // what its executors share
 
  private:
   Engine() = default;
   std::shared_ptr<Log> log_;
   std::shared_ptr<Allocator> allocator_;
   std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<PackedWeights> packed_weights_;
   std::vector<std::unique_ptr<Device>> owned_;
   std::vector<Device*> device_list_;
 };

@@ -129,7 +129,7 @@ Status Executor::State::prepare(std::shared_ptr<const ExecutionPlan> next) {
     old_program = {};
     old_memory = {};
   }
-  CHIARO_ASSIGN(memory, ExecutorMemory::make(*plan, devices, std::move(old_memory)));
+  CHIARO_ASSIGN(memory, ExecutorMemory::make(*plan, devices, engine.packed_weights(), std::move(old_memory)));
   CHIARO_ASSIGN(copies, CopyJobs::make(*plan, devices, memory, engine.allocator()));
   CHIARO_ASSIGN(ports, ExecutorPorts::make(*plan, devices, engine.allocator()));
   CHIARO_ASSIGN(program, make_program(plan, devices, memory, std::move(old_program)));

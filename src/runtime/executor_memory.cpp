@@ -76,8 +76,30 @@ Status ExecutorMemory::stage(const ExecutionPlan& plan, Device& device, const Pl
   return {};
 }
 
+Status ExecutorMemory::stage_packed(const ExecutionPlan& plan, std::span<Device* const> devices,
+                                    PackedWeights& packed) {
+  packed_.resize(plan.packed.size());
+  for (const PlanStep& step : plan.steps) {
+    const PackedInput& wants = step.kernel.packed();
+    if (step.kernel.empty() || wants.input < 0) continue;
+    const auto input = static_cast<size_t>(wants.input);
+    const MemRef ref = input < step.inputs.size() ? step.inputs[input] : MemRef{};
+    const auto index = static_cast<size_t>(ref.index);
+    if (ref.region != Region::packed || ref.index < 0 || index >= packed_.size()) return not_staged("a weight", ref);
+    if (packed_[index] != nullptr) continue;
+    const PlanPacked& form = plan.packed[index];
+    const auto weight = static_cast<size_t>(form.weight), device = static_cast<size_t>(form.device);
+    if (form.weight < 0 || weight >= plan.weights.size() || form.device < 0 || device >= devices.size() ||
+        form.bytes != wants.bytes || form.layout != wants.layout) {
+      return not_staged("a packed form", ref);
+    }
+    CHIARO_ASSIGN(packed_[index], packed.get(*devices[device], plan.weights[weight], form, step.kernel));
+  }
+  return {};
+}
+
 Result<ExecutorMemory> ExecutorMemory::make(const ExecutionPlan& plan, std::span<Device* const> devices,
-                                            ExecutorMemory old) {
+                                            PackedWeights& packed, ExecutorMemory old) {
   ExecutorMemory memory;
   for (size_t d = 0; d < devices.size(); ++d) {
     const int64_t bytes = d < plan.arenas.size() ? plan.arenas[d].bytes : 0;
@@ -97,6 +119,7 @@ Result<ExecutorMemory> ExecutorMemory::make(const ExecutionPlan& plan, std::span
     }
     CHIARO_TRY(memory.stage(plan, *devices[static_cast<size_t>(staged.device)], staged, old));
   }
+  CHIARO_TRY(memory.stage_packed(plan, devices, packed));
   return memory;
 }
 
@@ -118,6 +141,12 @@ Result<BufferRef> ExecutorMemory::resolve(const MemRef& ref) const {
       buffer = find(weights_, ref.device, ref.index);
       if (buffer == nullptr) return not_staged("weight", ref);
       break;
+    case Region::packed: {
+      const auto index = static_cast<size_t>(ref.index);
+      if (ref.index >= 0 && index < packed_.size()) buffer = packed_[index].get();
+      if (buffer == nullptr) return not_staged("a packed weight", ref);
+      break;
+    }
   }
   return BufferRef{buffer, ref.offset};
 }

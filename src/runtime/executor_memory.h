@@ -1,4 +1,5 @@
-// The memory of one executor: an arena per device of the plan, and the inputs and weights that its devices read.
+// The memory of one executor: an arena per device of the plan, and the inputs and weights, as they are or packed, that
+// its devices read.
 #pragma once
 
 #include <memory>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "plan/plan.h"
+#include "runtime/packed_weights.h"
 
 namespace chiaro {
 
@@ -16,10 +18,10 @@ bool in_host_memory(const Device& device);
 class ExecutorMemory {
  public:
   // `devices` are those of the plan, in its order. Weights are read where they lie by devices that address host memory,
-  // and uploaded to all others. What `old`, of the same devices, has of it is taken over: arenas and inputs that are
-  // large enough, weights that are the same. Errors: out_of_memory, unsupported (weights without data), internal (a
-  // plan that stages what it does not have).
-  static Result<ExecutorMemory> make(const ExecutionPlan& plan, std::span<Device* const> devices,
+  // and uploaded to all others; packed forms come from `packed`. What `old`, of the same devices, has of it is taken
+  // over: arenas and inputs that are large enough, weights that are the same. Errors: out_of_memory, unsupported
+  // (weights without data), internal (a plan that stages what it does not have).
+  static Result<ExecutorMemory> make(const ExecutionPlan& plan, std::span<Device* const> devices, PackedWeights& packed,
                                      ExecutorMemory old = {});
   // Errors: internal where the plan did not stage an input or weight on the device it names.
   Result<BufferRef> resolve(const MemRef& ref) const;
@@ -33,12 +35,14 @@ class ExecutorMemory {
     TensorDataPtr weight;  // null for an input
     std::unique_ptr<Buffer> buffer;
   };
+  Status stage_packed(const ExecutionPlan& plan, std::span<Device* const> devices, PackedWeights& packed);
   static Buffer* find(const Table& table, int32_t device, int32_t index);
   Status stage(const ExecutionPlan& plan, Device& device, const PlanStaged& what, ExecutorMemory& old);
   std::unique_ptr<Buffer> take_input(const PlanStaged& what, int64_t bytes);
   std::unique_ptr<Buffer> take_weight(const PlanStaged& what, const TensorDataPtr& weight);
   std::vector<std::unique_ptr<Buffer>> arenas_;  // per device
   std::vector<Staged> staged_;
+  std::vector<std::shared_ptr<Buffer>> packed_;  // by ExecutionPlan::packed
   Table inputs_, weights_;
 };
 

@@ -31,6 +31,7 @@ Result<GgufFile> GgufFile::open(const std::filesystem::path& path) {
     tensor->desc = dense(*entry.dtype, entry.shape);
     tensor->bytes = file->bytes().data() + header.data_start + entry.offset;
     tensor->owner = file;
+    tensor->mapped = true;
     contents->tensors.push_back(std::move(tensor));
   }
   return GgufFile(std::move(contents));

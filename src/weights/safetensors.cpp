@@ -28,6 +28,7 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
     tensor->desc = dense(*entry.dtype, entry.shape);
     tensor->bytes = file->bytes().data() + header.data_start + entry.begin;
     tensor->owner = file;
+    tensor->mapped = true;
     contents->tensors.push_back(std::move(tensor));
   }
   return SafetensorsFile(std::move(contents));

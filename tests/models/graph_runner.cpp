@@ -13,6 +13,7 @@ namespace chiaro::test {
 Result<Floats> try_run(const Graph& graph, Floats floats, Ints ints, const RunSettings& settings) {
   EngineOptions options;
   options.threads = settings.threads;
+  options.cpu_kernels = settings.cpu_kernels;
   CHIARO_ASSIGN(const auto engine, Engine::create(std::move(options)));
   CHIARO_ASSIGN(auto plan, make_plan(graph, engine->devices(), settings.plan));
   CHIARO_ASSIGN(const auto executor, Executor::create(*engine, plan));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ using Ints = std::map<std::string, std::vector<int32_t>>;
 struct RunSettings {
   int threads = 2;
   PlanOptions plan;
+  std::shared_ptr<const KernelTable> cpu_kernels = {};  // null: those of the build
 };
 // Binds `floats` and `ints` by name; gives every output (all f32). Errors of planning and running are returned.
 Result<Floats> try_run(const Graph& graph, Floats floats, Ints ints = {}, const RunSettings& settings = {});

@@ -73,7 +73,9 @@ Result<Dense> run(const typename O::Attrs& attrs, const std::vector<In>& inputs,
     if (kernels.empty() || kernels[0].op != O::name) continue;
     DeviceTraits traits;
     traits.threads = threads;
-    CHIARO_ASSIGN(const KernelPlan plan, kernels[0].plan(call, traits));
+    auto chosen = kernels[0].plan(call, traits);
+    for (size_t i = 1; i < kernels.size() && !chosen.ok(); ++i) chosen = kernels[i].plan(call, traits);
+    CHIARO_ASSIGN(const KernelPlan plan, std::move(chosen));
     ThreadPool pool(threads);
     PoisonedScratch scratch(static_cast<size_t>(plan.scratch_bytes()));
     Dense y{out, std::vector<std::byte>(static_cast<size_t>(out.dense_bytes()), std::byte{0xFF})};

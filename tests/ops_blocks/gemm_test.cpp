@@ -76,7 +76,7 @@ GemmProblem problem_of(const Sizes& s, Tensors& t) {
 void run(const Sizes& s, Tensors& t) {
   GemmProblem p = problem_of(s, t);
   ThreadPool pool(s.threads);
-  std::vector<float> packed(gemm_packed_b_bytes(s.n, s.k()) / sizeof(float), NAN);
+  std::vector<std::byte> packed(gemm_packed_b_bytes(p.b, s.n, s.k()), std::byte{0xFF});
   if (s.packed) {
     gemm_pack_b(p, packed.data(), pool);
     p.b.packed = packed.data();
@@ -240,10 +240,29 @@ TEST(Gemm, EmptySumIsBiasAndResidual) {
 }
 
 TEST(Gemm, PackedWeightsGiveTheSameBits) {
-  for (int64_t n : {1, 17, 320, 450}) {
-    Sizes s = matrix(50, n, 700);
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::f8_e4m3, DType::f8_e5m2, DType::i8}) {
+    for (const int64_t n : {1, 17, 320, 450}) {
+      Sizes s = matrix(n == 17 ? 2 : 50, n, 700);
+      s.b_type = dtype;
+      s.bias = true;
+      Tensors plain = make_tensors(s, 5);
+      run(s, plain);
+      s.packed = true;
+      Tensors packed = make_tensors(s, 5);
+      run(s, packed);
+      ASSERT_EQ(plain.out.bytes, packed.out.bytes) << n << " " << dtype_name(dtype);
+    }
+  }
+}
+
+TEST(Gemm, PackedWindowsGiveTheSameBits) {
+  for (const int64_t n : {3, 37}) {
+    Sizes s;
+    s.in_h = s.in_w = 7;
+    s.channels = 33;
+    s.n = n;
+    s.kh = s.kw = 3;
     s.b_type = DType::f16;
-    s.bias = true;
     Tensors plain = make_tensors(s, 5);
     run(s, plain);
     s.packed = true;

@@ -36,6 +36,7 @@ class Printer {
       case Region::none: return "_";
       case Region::input: return fmt::format("input{}+{}", p.index, p.delta);
       case Region::weight: return fmt::format("weight{}+{}", p.index, p.delta);
+      case Region::packed: return fmt::format("packed{}", p.index);
       case Region::arena: break;
     }
     const Slot& slot = schedule_.slots[static_cast<size_t>(p.index)];

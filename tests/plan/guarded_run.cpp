@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/thread_pool.h"
+
 namespace chiaro::testing {
 namespace {
 
@@ -64,8 +66,9 @@ struct Memory {
     for (const TensorDataPtr& weight : plan.weights) {
       weights.emplace_back(weight->desc.dense_bytes()).fill(weight->bytes);
     }
+    for (const PlanPacked& form : plan.packed) packed.emplace_back(form.bytes).fill(pack(plan, form).data());
     const std::pair<Region, std::vector<Guarded>*> regions[] = {
-        {Region::arena, &arenas}, {Region::input, &inputs}, {Region::weight, &weights}};
+        {Region::arena, &arenas}, {Region::input, &inputs}, {Region::weight, &weights}, {Region::packed, &packed}};
     for (const auto& [region, blocks] : regions) {
       for (Guarded& block : *blocks) places[region].push_back(std::make_unique<Place>(owner, block.data(), 0));
     }
@@ -77,7 +80,25 @@ struct Memory {
     return {places[ref.region][which].get(), ref.offset};
   }
 
-  std::vector<Guarded> arenas, inputs, weights;
+  // By any kernel that asks for the form.
+  static std::vector<std::byte> pack(const ExecutionPlan& plan, const PlanPacked& form) {
+    std::vector<std::byte> bytes(static_cast<size_t>(form.bytes));
+    ThreadPool pool(1);
+    for (const PlanStep& step : plan.steps) {
+      const PackedInput& wants = step.kernel.packed();
+      if (wants.input < 0 || wants.layout != form.layout || wants.bytes != form.bytes) continue;
+      const MemRef& ref = step.inputs[static_cast<size_t>(wants.input)];
+      if (ref.region != Region::packed || ref.index < 0 || static_cast<size_t>(ref.index) >= plan.packed.size())
+        continue;
+      if (plan.packed[static_cast<size_t>(ref.index)] != form) continue;
+      const std::byte* source = plan.weights[static_cast<size_t>(form.weight)]->bytes + form.offset;
+      if (!step.kernel.pack(source, bytes.data(), pool).ok()) throw std::runtime_error("a weight is not packed");
+      break;
+    }
+    return bytes;
+  }
+
+  std::vector<Guarded> arenas, inputs, weights, packed;
   std::map<Region, std::vector<std::unique_ptr<Buffer>>> places;
 };
 
@@ -142,6 +163,7 @@ bool may_run(const ExecutionPlan& plan, const std::vector<int64_t>& arena_bytes)
     if (ref.region == Region::arena) size = arena_bytes[static_cast<size_t>(ref.device)];
     if (ref.region == Region::input) size = plan.inputs[static_cast<size_t>(ref.index)].desc.dense_bytes();
     if (ref.region == Region::weight) size = plan.weights[static_cast<size_t>(ref.index)]->desc.dense_bytes();
+    if (ref.region == Region::packed) size = plan.packed[static_cast<size_t>(ref.index)].bytes;
     return ref.offset >= -kGuardBytes && ref.offset + bytes <= size + kGuardBytes;
   };
   for (const PlanStep& step : plan.steps) {
@@ -153,7 +175,10 @@ bool may_run(const ExecutionPlan& plan, const std::vector<int64_t>& arena_bytes)
     const Node& node = plan.graph.nodes()[static_cast<size_t>(step.node)];
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const Value v = node.inputs[i];
-      if (v.valid() && !inside(step.inputs[i], plan.graph.info(v).desc.span_bytes())) return false;
+      if (!v.valid()) continue;
+      const PackedInput& packed = step.kernel.packed();
+      const bool form = packed.input == static_cast<int>(i);
+      if (!inside(step.inputs[i], form ? packed.bytes : plan.graph.info(v).desc.span_bytes())) return false;
     }
     if (!inside(step.output, plan.graph.info(node.output).desc.span_bytes())) return false;
     if (!inside({Region::arena, step.device, 0, step.scratch_offset}, step.kernel.scratch_bytes())) return false;

@@ -135,6 +135,7 @@ class Judge {
       const StorageKind kind = plan_.graph.storages()[s].kind;
       if (kind == StorageKind::weight || kind == StorageKind::constant) weights.push_back(static_cast<int32_t>(s));
     }
+    weights_ = weights;
     for (const PlanStaged& staged : plan_.staged) {
       const int32_t s = (staged.region == Region::input ? inputs : weights)[static_cast<size_t>(staged.index)];
       auto& memory = memories_[{staged.region, staged.device, staged.index}];
@@ -213,6 +214,10 @@ class Judge {
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       if (!n.inputs[i].valid()) continue;
       const MemRef& ref = step.inputs[i];
+      if (step.kernel.packed().input == static_cast<int>(i)) {
+        if (!packed_right(step, i)) return "a kernel does not get what it wants packed";
+        continue;
+      }
       const auto in = shifted(meaning_.touched(n.inputs[i]), ref.offset);
       const bool target = n.op->kind == OpKind::inplace && i == 0;
       const bool taken = n.op->alias.may_overwrite == static_cast<int>(i) && ref == step.output &&
@@ -228,6 +233,21 @@ class Judge {
     accesses_.back().push_back({own, scratch, true});
     accesses_.back().push_back({key_of(step.output), out, true});
     return {};
+  }
+
+  // Whether input i of the step, which its kernel wants packed, is that operand in that form.
+  bool packed_right(const PlanStep& step, size_t i) const {
+    const MemRef& ref = step.inputs[i];
+    if (ref.region != Region::packed || ref.index < 0 || ref.index >= static_cast<int32_t>(plan_.packed.size())) {
+      return false;
+    }
+    const PlanPacked& form = plan_.packed[static_cast<size_t>(ref.index)];
+    const ValueInfo& info = plan_.graph.info(node(step).inputs[i]);
+    return ref.offset == 0 && ref.device == form.device && step.device == form.device && form.weight >= 0 &&
+           form.weight < static_cast<int32_t>(weights_.size()) &&
+           weights_[static_cast<size_t>(form.weight)] == info.storage && form.offset == info.offset_bytes &&
+           form.desc == info.desc && form.layout == step.kernel.packed().layout &&
+           form.bytes == step.kernel.packed().bytes;
   }
 
   std::string bad_copy(const PlanStep& step) {
@@ -335,6 +355,7 @@ class Judge {
     bool right = true;
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       if (!n.inputs[i].valid() || meaning_.touched(n.inputs[i]).empty()) continue;
+      if (step.kernel.packed().input == static_cast<int>(i)) continue;
       right = right && holds(memories.at(key_of(step.inputs[i])), step.inputs[i].offset, n.inputs[i]);
     }
     if (const int64_t bytes = step.kernel.scratch_bytes(); bytes > 0) {
@@ -350,6 +371,7 @@ class Judge {
   const ExecutionPlan& plan_;
   const Meaning& meaning_;
   const std::map<std::pair<int32_t, std::string>, std::vector<uint64_t>>& calls_;
+  std::vector<int32_t> weights_;                     // storages, in the order of ExecutionPlan::weights
   std::map<MemoryKey, std::vector<Cell>> memories_;  // as they are before the first step
   std::vector<std::vector<bool>> before_;            // by two segments
   std::vector<size_t> segment_of_;                   // by step

@@ -59,11 +59,12 @@ class CpuDevice final : public Device {
   explicit CpuDevice(CpuDeviceOptions options) : options_(std::move(options)) {
     traits_.threads = options_.pool->threads();
     traits_.l2_bytes = l2_cache_bytes();
-    auto disabled = [&](const Kernels& candidates) {
-      return candidates.empty() || std::find(options_.disabled_ops.begin(), options_.disabled_ops.end(),
-                                             candidates.front().op) != options_.disabled_ops.end();
+    const auto disabled = [&](const Kernel& kernel) {
+      const auto named = [&](const std::string& name) { return name == kernel.op || name == kernel.name; };
+      return std::any_of(options_.disabled_ops.begin(), options_.disabled_ops.end(), named);
     };
-    std::erase_if(options_.kernels, disabled);
+    for (Kernels& candidates : options_.kernels) std::erase_if(candidates, disabled);
+    std::erase_if(options_.kernels, [](const Kernels& candidates) { return candidates.empty(); });
   }
 
   const DeviceTraits& traits() const override { return traits_; }

@@ -14,7 +14,7 @@ namespace chiaro {
 struct CpuDeviceOptions {
   std::shared_ptr<Allocator> allocator;
   ThreadPool* pool = nullptr;                // outlives the device
-  std::vector<std::string> disabled_ops;     // kernels of these ops are left out ("--disable-op")
+  std::vector<std::string> disabled_ops;     // these kernels and all of these ops are left out ("--disable-op")
   KernelTable kernels = cpu_kernel_table();  // tests pass altered tables
   // Memory in pages of its own instead of the allocator's, so that serial runs can take it away while another device
   // runs (Device::set_accessible). For tests.

@@ -71,9 +71,31 @@ HWY_INLINE const std::byte* tensor_at(const AttentionTensor& t, int64_t batch, i
          (batch * t.batch_stride + row * t.row_stride + head * t.head_stride) * unit_bytes(t.dtype);
 }
 
-// Rows of q as the A of the micro-kernel, one image per block of depth; padded rows are zero.
+inline constexpr float kLog2E = 1.44269504088896341f;
+
+// 2^x for x <= 0, within 1e-7 of it; 0 below 2^-126, NaN for NaN. x = n + r with |r| <= 1/2: adding 1.5 * 2^23 + 127
+// rounds x, and leaves n + 127, the exponent of 2^n, in the lowest bits. A minimax polynomial, exact at 0, gives 2^r.
+HWY_INLINE VF exp2_below_one(VF x) {
+  const DF d;
+  static constexpr float kPoly[] = {1.534581242594868e-4f,
+                                    1.339993090368807e-3f,
+                                    9.618489071726799e-3f,
+                                    5.550328642129898e-2f,
+                                    2.402264624834061e-1f,
+                                    6.931471824645996e-1f,
+                                    1.0f};
+  const VF magic = hn::Set(d, 12583039.0f);
+  const VF shifted = hn::Add(x, magic);
+  const VF r = hn::Sub(x, hn::Sub(shifted, magic));
+  const VF power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(DI(), shifted)));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0f)), hn::Mul(polynomial(r, kPoly), power));
+}
+
+// Rows of q as the A of the micro-kernel, one image per block of depth; padded rows are zero. Scores become powers of
+// two: the scale and log2(e) are multiplied in here, once per query instead of once per score.
 HWY_INLINE void pack_queries(const AttentionRun& run, const AttentionPlace& at, float* out) {
   const AttentionProblem& p = *run.problem;
+  const VF factor = hn::Set(DF(), p.scale * kLog2E);
   for (int64_t block = 0; block < run.cut.depth_blocks; ++block) {
     const int64_t k0 = block * run.cut.kc;
     const auto depth = static_cast<size_t>(std::min(run.cut.kc, p.d - k0));
@@ -86,6 +108,7 @@ HWY_INLINE void pack_queries(const AttentionRun& run, const AttentionPlace& at, 
       }
       const std::byte* source = tensor_at(p.q, at.batch, at.row + r, at.head);
       load_row(p.q.dtype, source + k0 * p.q.channel_stride * unit_bytes(p.q.dtype), p.q.channel_stride, depth, row);
+      map_f32(row, row, depth, [factor](VF v) HWY_ATTR { return hn::Mul(v, factor); });
     }
   }
 }
@@ -107,29 +130,25 @@ HWY_INLINE void pack_keys(const AttentionRun& run, const AttentionPlace& at, int
   }
 }
 
-// Scales and masks one row of scores (count of them, the first `visible` allowed), turns it into exp(score - peak), and
-// rescales what was summed before. Lanes behind `visible` become exactly 0.
-HWY_INLINE void softmax_row(float* scores, int64_t count, int64_t visible, float scale, const float* bias, float* peak,
-                            float* total, float* sums, int64_t channels, bool first) {
+// Masks one row of scores (count of them, the first `visible` allowed), turns it into 2^(score - peak), and rescales
+// what was summed before. Lanes behind `visible` become exactly 0.
+HWY_INLINE void softmax_row(float* scores, int64_t count, int64_t visible, const float* bias, float* peak, float* total,
+                            float* sums, int64_t channels, bool first) {
   const DF d;
   const int64_t lanes = vector_lanes();
   const VF lowest = hn::Set(d, -std::numeric_limits<float>::infinity());
-  const VF factor = hn::Set(d, scale);
   for (int64_t j = visible; j < round_up(count, lanes); ++j) scores[j] = 0;
   const auto masked = [=](VF s, int64_t j) HWY_ATTR {
     return visible - j < lanes ? hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(visible - j)), s, lowest) : s;
   };
   VF highest = lowest;
-  // Without a bias the largest scaled score is the largest score, scaled: the first pass need not store.
-  const bool plain = bias == nullptr && scale > 0;
-  if (plain) {
-    for (int64_t j = 0; j < visible; j += lanes) highest = hn::Max(highest, masked(hn::LoadU(d, scores + j), j));
-    highest = hn::Mul(highest, factor);
+  // Without a bias the first pass need not store.
+  for (int64_t j = 0; bias == nullptr && j < visible; j += lanes) {
+    highest = hn::Max(highest, masked(hn::LoadU(d, scores + j), j));
   }
-  for (int64_t j = 0; !plain && j < visible; j += lanes) {
-    VF s = hn::Mul(hn::LoadU(d, scores + j), factor);
-    if (bias != nullptr) s = hn::Add(s, hn::LoadU(d, bias + j));
-    s = masked(s, j);
+  const VF log2_e = hn::Set(d, kLog2E);
+  for (int64_t j = 0; bias != nullptr && j < visible; j += lanes) {
+    const VF s = masked(hn::MulAdd(hn::LoadU(d, bias + j), log2_e, hn::LoadU(d, scores + j)), j);
     hn::StoreU(s, d, scores + j);
     highest = hn::Max(highest, s);
   }
@@ -139,8 +158,7 @@ HWY_INLINE void softmax_row(float* scores, int64_t count, int64_t visible, float
   const VF shift = hn::IfThenZeroElse(hn::Eq(after, lowest), after);
   VF sum = hn::Zero(d);
   for (int64_t j = 0; j < visible; j += lanes) {
-    const VF s = hn::LoadU(d, scores + j);
-    const VF e = exp_f32(hn::Sub(plain ? masked(hn::Mul(s, factor), j) : s, shift));
+    const VF e = exp2_below_one(hn::Sub(masked(hn::LoadU(d, scores + j), j), shift));
     hn::StoreU(e, d, scores + j);
     sum = hn::Add(sum, e);
   }
@@ -150,7 +168,7 @@ HWY_INLINE void softmax_row(float* scores, int64_t count, int64_t visible, float
     *total = block_total;
     return;
   }
-  const VF rescale = exp_f32(hn::Sub(before, shift));
+  const VF rescale = exp2_below_one(hn::Sub(before, shift));
   *total = *total * hn::GetLane(rescale) + block_total;
   if (hn::GetLane(rescale) == 1.0f) return;
   for (int64_t c = 0; c < channels; c += lanes) {
@@ -172,7 +190,7 @@ HWY_INLINE void softmax_block(const AttentionRun& run, const AttentionPlace& at,
                static_cast<size_t>(visible), stage);
       bias = stage;
     }
-    softmax_row(scratch + run.cut.scores + r * kGemmAStride, count, visible, p.scale, bias, scratch + run.cut.peak + r,
+    softmax_row(scratch + run.cut.scores + r * kGemmAStride, count, visible, bias, scratch + run.cut.peak + r,
                 scratch + run.cut.total + r, scratch + run.cut.sums + r * run.cut.out_stride, p.d, key == 0);
   }
 }

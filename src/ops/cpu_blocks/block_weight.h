@@ -1,10 +1,11 @@
-// A block-quantised weight as operand B of a packed product: decoded row by row while panels are packed, so it is never
-// whole in f32.
+// Weights as operand B of a packed product: which are packed once per plan, and how block-quantised ones are decoded
+// row by row while panels are packed, so that they are never whole in f32.
 #pragma once
 
 #include "core/block_formats.h"
 #include "core/shape.h"
 #include "ops/cpu_blocks/gemm.h"
+#include "ops/kernel.h"
 
 namespace chiaro {
 
@@ -32,6 +33,17 @@ inline bool whole_block_rows(const TensorDesc& t) {
     if (t.shape[i] > 1 && t.strides[i] % block != 0) return false;
   }
   return true;
+}
+
+// Whether weights of that type are packed once per plan. Blocks stay as they are: in panels they would be larger.
+inline bool packs_once(DType dtype) {
+  return !is_block(dtype);
+}
+
+// What a kernel asks of input `input` where it is B of `problem`, as `count` such matrices one after the other.
+inline PackedInput gemm_packed_input(int input, const GemmProblem& problem, int64_t count = 1) {
+  const auto one = static_cast<int64_t>(gemm_packed_b_bytes(problem.b, problem.n, problem.a.k()));
+  return {input, count * one, gemm_packed_layout(problem)};
 }
 
 // Bytes of a step of that many elements; of a block type, whole blocks.

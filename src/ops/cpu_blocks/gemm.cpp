@@ -1,6 +1,9 @@
 // The packed matrix product: packing of B, then chunks of rows x columns, on the pool.
 #include "ops/cpu_blocks/gemm.h"
 
+#include <vector>
+
+#include "core/floats.h"
 #include "ops/cpu_blocks/gemm_shape.h"
 #include "ops/cpu_blocks/simd_targets.h"
 
@@ -8,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "ops/cpu_blocks/gemm.cpp"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "ops/cpu_blocks/conv_pack-inl.h"
+#include "ops/cpu_blocks/gemm_finish-inl.h"
 #include "ops/cpu_blocks/gemm_narrow-inl.h"
 
 #ifndef CHIARO_GEMM_ONCE
@@ -18,10 +22,11 @@ namespace chiaro {
 struct GemmRun {
   const GemmProblem* problem = nullptr;
   GemmCut cut;
-  const float* bias = nullptr;       // [n] as f32, or null
-  float* packed = nullptr;           // panels of the current group
-  const float* packed_in = nullptr;  // the same, ready
-  float* workers = nullptr;          // gemm_worker_floats() each
+  const float* bias = nullptr;           // [n] as f32, or null
+  float* packed = nullptr;               // panels of the current group
+  const std::byte* packed_in = nullptr;  // the same, ready
+  DType packed_dtype = DType::f32;       // of packed_in
+  float* workers = nullptr;              // gemm_worker_floats() each
   int64_t group_start = 0, group_columns = 0;
   int64_t group_blocks() const { return ceil_div(group_columns, cut.nb); }
 };
@@ -46,32 +51,34 @@ void pack_unit(const GemmRun& run, int64_t unit, float* packed) {
   }
 }
 
-// Bias, activation, residual and store of one row of sums.
-HWY_INLINE void finish_row(const GemmRun& run, int64_t m, int64_t n0, int64_t columns, float* row, float* stage) {
+// f32 numbers that came from `dtype` as that dtype again.
+void keep_row(DType dtype, const float* in, int64_t n, std::byte* out) {
+  if (dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16) {
+    return store_row(dtype, in, static_cast<size_t>(n), out, 1);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    uint8_t code = 0;
+    if (dtype == DType::f8_e4m3) code = f8_e4m3_from_f32(in[i]);
+    if (dtype == DType::f8_e5m2) code = f8_e5m2_from_f32(in[i]);
+    if (dtype == DType::i8) code = static_cast<uint8_t>(static_cast<int8_t>(in[i]));
+    out[i] = static_cast<std::byte>(code);
+  }
+}
+
+// As pack_unit, of the whole of B, in the dtype that is kept. `stage` holds one panel.
+void keep_unit(const GemmRun& run, int64_t unit, std::byte* packed, float* stage) {
   const GemmProblem& p = *run.problem;
-  const DF d;
-  const int64_t lanes = vector_lanes();
-  const int64_t x = m % p.a.out_w;
-  const int64_t y = m / p.a.out_w % p.a.out_h;
-  const int64_t b = m / p.a.out_w / p.a.out_h;
-  const auto offset = [&](const GemmMap& map) {
-    return (b * map.batch_stride + y * map.y_stride + x * map.x_stride + n0 * map.c_stride) * unit_bytes(map.dtype);
-  };
-  if (run.bias != nullptr) {
-    for (int64_t n = 0; n < columns; n += lanes) {
-      hn::StoreU(hn::Add(hn::LoadU(d, row + n), hn::LoadU(d, run.bias + n0 + n)), d, row + n);
-    }
+  const int64_t k = run.cut.k, bytes = unit_bytes(run.packed_dtype);
+  const int64_t end = std::min((unit + 1) * kGemmNrMax, p.n);
+  for (int64_t n = unit * kGemmNrMax; n < end; n += panel_width()) {
+    const int64_t width = panel_columns(p.n - n);
+    pack_weight_panel(p.b, p.a, n, std::min(width, p.n - n), width, stage);
+    keep_row(run.packed_dtype, stage, k * width, packed + n * k * bytes);
   }
-  activate_row(p.activation, row, row, static_cast<size_t>(columns));
-  if (p.residual != nullptr) {
-    load_row(p.residual_map.dtype, static_cast<const std::byte*>(p.residual) + offset(p.residual_map),
-             p.residual_map.c_stride, static_cast<size_t>(columns), stage);
-    for (int64_t n = 0; n < columns; n += lanes) {
-      hn::StoreU(hn::Add(hn::LoadU(d, row + n), hn::LoadU(d, stage + n)), d, row + n);
-    }
-  }
-  store_row(p.out_map.dtype, row, static_cast<size_t>(columns), static_cast<std::byte*>(p.out) + offset(p.out_map),
-            p.out_map.c_stride);
+}
+
+int64_t widest_panel() {
+  return panel_width();
 }
 
 // Rows [mc * block, ...) x columns [nb * block, ...) of the current group.
@@ -86,24 +93,25 @@ void gemm_chunk(const GemmRun& run, int64_t chunk, int worker) {
   float* a = run.workers + worker * gemm_worker_floats();
   float* sums = a + kGemmMc * kGemmAStride;
   float* stage = sums + kGemmMc * kGemmAccStride;
+  float* panel = stage + kGemmAccStride;
   WindowStart starts[kGemmMc];
   window_starts(p.a, m0, rows, starts);
-  const float* b = run.packed_in + n0 * cut.k;
+  const std::byte* b = run.packed_in + n0 * cut.k * unit_bytes(run.packed_dtype);
   const bool narrow = cut.n <= kGemmNarrow;
   if (narrow) std::memset(a + kNarrowRows * kGemmAStride, 0, kGemmAStride * sizeof(float));
   for (int64_t r = 0; narrow && r < rows; r += kNarrowRows) {
-    narrow_rows(p.a, starts + r, std::min<int64_t>(kNarrowRows, rows - r), b, a, sums + r * kGemmAccStride,
-                kGemmAccStride);
+    narrow_rows(p.a, starts + r, std::min<int64_t>(kNarrowRows, rows - r), reinterpret_cast<const float*>(b), a,
+                sums + r * kGemmAccStride, kGemmAccStride);
   }
   for (int64_t k = 0; !narrow && k < cut.k; k += cut.kc) {
     const int64_t depth = std::min(cut.kc, cut.k - k);
     pack_rows(p.a, starts, rows, k, depth, a);
-    block_product(rows, columns, k, depth, cut.k, a, b, sums, kGemmAccStride, k != 0);
+    block_product_of(run.packed_dtype, rows, columns, k, depth, cut.k, a, b, panel, sums, kGemmAccStride, k != 0);
   }
   for (int64_t r = 0; r < rows; ++r) {
     float* row = sums + r * kGemmAccStride;
     if (cut.k == 0) std::memset(row, 0, static_cast<size_t>(kGemmAccStride) * sizeof(float));
-    finish_row(run, m0 + r, run.group_start + n0, columns, row, stage);
+    finish_row(p, run.bias, m0 + r, run.group_start + n0, columns, row, stage);
   }
 }
 
@@ -119,6 +127,8 @@ HWY_AFTER_NAMESPACE();
 namespace chiaro {
 
 HWY_EXPORT(pack_unit);
+HWY_EXPORT(keep_unit);
+HWY_EXPORT(widest_panel);
 HWY_EXPORT(gemm_chunk);
 HWY_EXPORT(load_bias);
 
@@ -137,29 +147,45 @@ int64_t gemm_kc(int64_t k) {
   return gemm_cut(1, 1, k).kc;
 }
 
-size_t gemm_packed_b_bytes(int64_t n, int64_t k) {
-  return static_cast<size_t>(round_up(n, kGemmNrMax) * k) * sizeof(float);
+DType gemm_packed_dtype(const GemmB& b, int64_t n) {
+  return n <= kGemmNarrow || b.decode != nullptr || is_block(b.dtype) ? DType::f32 : b.dtype;
 }
 
-namespace {
-// Bias as f32, with a vector to spare behind it; 64-byte multiples.
-int64_t bias_floats(int64_t n) {
-  return round_up(n, 16) + 32;
+// A last panel of one vector may end before the next multiple of kGemmNrMax.
+size_t gemm_packed_b_bytes(const GemmB& b, int64_t n, int64_t k) {
+  return static_cast<size_t>(round_up(n, n <= kGemmNarrow ? kGemmNarrow : 16) * k *
+                             unit_bytes(gemm_packed_dtype(b, n)));
 }
-}  // namespace
+
+std::string gemm_packed_layout(const GemmProblem& problem) {
+  const std::string dtype(dtype_name(gemm_packed_dtype(problem.b, problem.n)));
+  const std::string form = problem.n <= kGemmNarrow
+                               ? "rows"
+                               : "panels of " + std::to_string(HWY_DYNAMIC_DISPATCH(widest_panel)()) + " columns";
+  // Which dimension of the tensor the columns are: a square one may be read both ways.
+  return form + " " + dtype + " " + std::to_string(problem.n) + "x" + std::to_string(problem.a.k()) + " by " +
+         std::to_string(problem.b.n_stride) + "," + std::to_string(problem.b.c_stride);
+}
 
 size_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k, int threads, bool packed) {
   const GemmCut cut = gemm_cut(m, n, k);
   const int64_t group = packed ? 0 : round_up(round_up(cut.group, kGemmNrMax) * k, 16);
-  return static_cast<size_t>(bias_floats(n) + group + threads * gemm_worker_floats()) * sizeof(float);
+  return static_cast<size_t>(gemm_bias_floats(n) + group + threads * gemm_worker_floats()) * sizeof(float);
 }
 
-void gemm_pack_b(const GemmProblem& problem, float* packed, ThreadPool& pool, const std::atomic<bool>* cancel) {
+void gemm_pack_b(const GemmProblem& problem, std::byte* packed, ThreadPool& pool, const std::atomic<bool>* cancel) {
   GemmRun run;
   run.problem = &problem;
   run.cut = gemm_cut(1, problem.n, problem.a.k());
   run.group_columns = problem.n;
-  const auto pack = [&run, packed](int64_t unit, int) { HWY_DYNAMIC_DISPATCH(pack_unit)(run, unit, packed); };
+  run.packed_dtype = gemm_packed_dtype(problem.b, problem.n);
+  const auto pack = [&run, packed](int64_t unit, int) {
+    if (run.packed_dtype == DType::f32) {
+      return HWY_DYNAMIC_DISPATCH(pack_unit)(run, unit, reinterpret_cast<float*>(packed));
+    }
+    std::vector<float> stage(static_cast<size_t>(kGemmNrMax * run.cut.k));
+    HWY_DYNAMIC_DISPATCH(keep_unit)(run, unit, packed, stage.data());
+  };
   pool.parallel_for(ceil_div(problem.n, kGemmNrMax), pack, cancel);
 }
 
@@ -173,7 +199,7 @@ void gemm(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, cons
     HWY_DYNAMIC_DISPATCH(load_bias)(problem, floats);
     run.bias = floats;
   }
-  run.workers = floats + bias_floats(problem.n);
+  run.workers = floats + gemm_bias_floats(problem.n);
   run.packed = run.workers + pool.threads() * gemm_worker_floats();
   const bool ready = problem.b.packed != nullptr;
   const int64_t group = ready ? problem.n : run.cut.group;
@@ -182,7 +208,8 @@ void gemm(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, cons
   for (int64_t start = 0; start < problem.n; start += group) {
     run.group_start = start;
     run.group_columns = std::min(group, problem.n - start);
-    run.packed_in = ready ? problem.b.packed : run.packed;
+    run.packed_in = ready ? problem.b.packed : reinterpret_cast<const std::byte*>(run.packed);
+    run.packed_dtype = ready ? gemm_packed_dtype(problem.b, problem.n) : DType::f32;
     if (!ready) pool.parallel_for(ceil_div(run.group_columns, kGemmNrMax), pack, cancel);
     pool.parallel_for(run.cut.m_blocks * run.group_blocks(), chunk, cancel);
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) return;

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "core/dtype.h"
 #include "core/thread_pool.h"
@@ -42,8 +43,8 @@ struct GemmB {
   const void* data = nullptr;
   DType dtype = DType::f32;
   int64_t n_stride = 0, c_stride = 1, ky_stride = 0, kx_stride = 0;
-  // Result of gemm_pack_b for the same (n, k), read instead of data.
-  const float* packed = nullptr;
+  // Result of gemm_pack_b for the same dtype, n and window, read instead of data.
+  const std::byte* packed = nullptr;
   // Formats without element strides (block-quantised rows): writes B[n, k0 .. k0 + count) to out, with k in the order
   // (c, ky, kx) of a checkpoint row. May be called from several threads at once.
   void (*decode)(const void* context, int64_t n, int64_t k0, int64_t count, float* out) = nullptr;
@@ -84,9 +85,14 @@ size_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k, int threads, bool pac
 // unfinished). Sizes of zero are allowed: k = 0 gives activation(bias) + residual.
 void gemm(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, const std::atomic<bool>* cancel = nullptr);
 
-// Packs the whole of B once, to be given as GemmB::packed in this process (the layout is the instruction set's).
-size_t gemm_packed_b_bytes(int64_t n, int64_t k);
-void gemm_pack_b(const GemmProblem& problem, float* packed, ThreadPool& pool,
+// The whole of B in panels, made once, to be given as GemmB::packed in this process. Panels keep the dtype of B, which
+// the product turns into f32 panel by panel in the cache: the same sums, bit by bit, in no more memory. They are f32
+// where rows are decoded, or where there are so few columns that the memory does not matter.
+DType gemm_packed_dtype(const GemmB& b, int64_t n);
+size_t gemm_packed_b_bytes(const GemmB& b, int64_t n, int64_t k);
+// Names the layout: equal names are equal bytes of one B read through one window.
+std::string gemm_packed_layout(const GemmProblem& problem);
+void gemm_pack_b(const GemmProblem& problem, std::byte* packed, ThreadPool& pool,
                  const std::atomic<bool>* cancel = nullptr);
 
 }  // namespace chiaro

@@ -60,28 +60,52 @@ HWY_NOINLINE void micro_kernel(int64_t kc, const float* HWY_RESTRICT a, const fl
   }
 }
 
-// `rows` rows of packed A (row stride kGemmAStride) times `depth` steps of B from k0 on, B in panels of whole depth
-// k_total: panel n / width at n * k_total, as [k_total][width]. Rows up to the next multiple of kMr are read and
-// written, columns up to the end of the last panel are written.
-HWY_INLINE void block_product(int64_t rows, int64_t columns, int64_t k0, int64_t depth, int64_t k_total, const float* a,
-                              const float* b, float* c, int64_t ldc, bool add) {
+// Up to kMr rows with the smallest kernel that holds them.
+template <int kVecs>
+HWY_INLINE void few_rows(int64_t rows, int64_t depth, const float* a, const float* b, float* c, int64_t ldc, bool add) {
+  if (rows > kMr / 2) return micro_kernel<kMr, kVecs>(depth, a, b, c, ldc, add);
+  if (rows > 2) return micro_kernel<kMr / 2, kVecs>(depth, a, b, c, ldc, add);
+  rows > 1 ? micro_kernel<2, kVecs>(depth, a, b, c, ldc, add) : micro_kernel<1, kVecs>(depth, a, b, c, ldc, add);
+}
+
+// `rows` rows of packed A (row stride kGemmAStride) times panels of B, `depth` steps each: panel(n, width) is that of
+// columns [n, n + width) as [depth][width]. Rows up to the next multiple of kMr are read and may be written, columns up
+// to the end of the last panel are written.
+template <class Panel>
+HWY_INLINE void panels_product(int64_t rows, int64_t columns, int64_t depth, const float* a, Panel panel, float* c,
+                               int64_t ldc, bool add) {
   const int64_t nr = panel_width();
   for (int64_t n = 0; n < columns; n += nr) {
-    const bool wide = panel_columns(columns - n) == nr;
-    const float* bn = b + n * k_total + k0 * panel_columns(columns - n);
+    const int64_t width = panel_columns(columns - n);
+    const float* bn = panel(n, width);
     for (int64_t m = 0; m < rows; m += kMr) {
       const float* am = a + m * kGemmAStride;
       float* cm = c + m * ldc + n;
-      const bool full = rows - m > kMr / 2;
-      if (wide) {
-        full ? micro_kernel<kMr, 2>(depth, am, bn, cm, ldc, add)
-             : micro_kernel<kMr / 2, 2>(depth, am, bn, cm, ldc, add);
-      } else {
-        full ? micro_kernel<kMr, 1>(depth, am, bn, cm, ldc, add)
-             : micro_kernel<kMr / 2, 1>(depth, am, bn, cm, ldc, add);
-      }
+      width == nr ? few_rows<2>(rows - m, depth, am, bn, cm, ldc, add)
+                  : few_rows<1>(rows - m, depth, am, bn, cm, ldc, add);
     }
   }
+}
+
+// Steps [k0, k0 + depth) of B in panels of whole depth k_total: panel n / width at n * k_total, as [k_total][width].
+HWY_INLINE void block_product(int64_t rows, int64_t columns, int64_t k0, int64_t depth, int64_t k_total, const float* a,
+                              const float* b, float* c, int64_t ldc, bool add) {
+  const auto panel = [=](int64_t n, int64_t width) HWY_ATTR { return b + n * k_total + k0 * width; };
+  panels_product(rows, columns, depth, a, panel, c, ldc, add);
+}
+
+// As block_product, of panels in any dtype, each turned into f32 in `stage` (kGemmKc * kGemmNrMax floats) before use.
+HWY_INLINE void block_product_of(DType dtype, int64_t rows, int64_t columns, int64_t k0, int64_t depth, int64_t k_total,
+                                 const float* a, const std::byte* b, float* stage, float* c, int64_t ldc, bool add) {
+  if (dtype == DType::f32) {
+    return block_product(rows, columns, k0, depth, k_total, a, reinterpret_cast<const float*>(b), c, ldc, add);
+  }
+  const int64_t bytes = unit_bytes(dtype);
+  const auto panel = [=](int64_t n, int64_t width) HWY_ATTR {
+    load_row(dtype, b + (n * k_total + k0 * width) * bytes, 1, static_cast<size_t>(depth * width), stage);
+    return static_cast<const float*>(stage);
+  };
+  panels_product(rows, columns, depth, a, panel, c, ldc, add);
 }
 
 // Transposes `count` columns of a stage [width][in_stride]: line(k) is where in[n * in_stride + k], n < width, goes.

@@ -53,9 +53,14 @@ inline GemmCut gemm_cut(int64_t m, int64_t n, int64_t k) {
   return cut;
 }
 
-// Floats of one worker: packed A, sums, one residual row.
+// Bias as f32, with a vector to spare behind it; 64-byte multiples.
+inline int64_t gemm_bias_floats(int64_t n) {
+  return round_up(n, 16) + 32;
+}
+
+// Floats of one worker: packed A, sums, one residual row, a block of one panel of B.
 inline int64_t gemm_worker_floats() {
-  return kGemmMc * kGemmAStride + kGemmMc * kGemmAccStride + kGemmAccStride;
+  return kGemmMc * kGemmAStride + kGemmMc * kGemmAccStride + kGemmAccStride + kGemmKc * kGemmNrMax;
 }
 
 }  // namespace chiaro

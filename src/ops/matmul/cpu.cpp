@@ -1,5 +1,7 @@
-// Bytes: x and b read once per cache block, y written once. b is packed to f32 panels in scratch, 32 MiB at most at
-// once.
+// Bytes: x and b read once per cache block, y written once. A weight of a plain type is packed once per plan; any other
+// b at every call, to f32 panels in scratch, 32 MiB at most at once.
+#include <algorithm>
+
 #include "ops/cpu_blocks/block_weight.h"
 #include "ops/cpu_blocks/norm_kernel.h"
 #include "ops/matmul/op.h"
@@ -19,10 +21,16 @@ struct MatmulCpu {
   struct Params {
     GemmProblem problem;       // without pointers
     std::vector<Level> loops;  // products made one after another, outermost first
-    bool bias = false, residual = false;
+    bool bias = false, residual = false, packed = false;
     int workers = 1;
   };
   static Result<Minted<MatmulCpu>> plan(const TypedCall<Matmul>& call, const DeviceTraits& traits);
+  static Status pack(const Minted<MatmulCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool) {
+    GemmProblem p = plan->problem;
+    p.b.data = source;
+    gemm_pack_b(p, to, pool);
+    return {};
+  }
   static Status run(const Minted<MatmulCpu>& plan, CpuRun& run);
 
  private:
@@ -108,8 +116,14 @@ Result<Minted<MatmulCpu>> MatmulCpu::plan(const TypedCall<Matmul>& call, const D
     loop.residual *= unit_bytes(p.residual_map.dtype);
   }
   params.workers = traits.threads;
-  const auto scratch = static_cast<int64_t>(gemm_scratch_bytes(p.m(), p.n, k, traits.threads));
-  return Minted<MatmulCpu>(std::move(params), scratch);
+  // One b for all products, the same in every run.
+  const auto one_b = [](const Level& loop) { return loop.b == 0; };
+  params.packed =
+      call.inputs[1].constant && packs_once(b.dtype) && std::all_of(params.loops.begin(), params.loops.end(), one_b);
+  PackedInput packed;
+  if (params.packed) packed = gemm_packed_input(1, p);
+  const auto scratch = static_cast<int64_t>(gemm_scratch_bytes(p.m(), p.n, k, traits.threads, params.packed));
+  return Minted<MatmulCpu>(std::move(params), scratch, std::move(packed));
 }
 
 Status MatmulCpu::run(const Minted<MatmulCpu>& plan, CpuRun& run) {
@@ -129,7 +143,11 @@ Status MatmulCpu::run(const Minted<MatmulCpu>& plan, CpuRun& run) {
     }
     GemmProblem p = plan->problem;
     p.a.data = run.inputs[0] + at.x;
-    p.b.data = run.inputs[1] + at.b;
+    if (plan->packed) {
+      p.b.packed = run.inputs[1];
+    } else {
+      p.b.data = run.inputs[1] + at.b;
+    }
     const BlockWeight blocks{p.b.dtype, run.inputs[1] + at.b, p.b.n_stride};
     if (is_block(p.b.dtype)) set_block_weight(p.b, blocks);
     if (plan->bias) p.bias = run.inputs[2];

@@ -22,11 +22,14 @@ struct MatmulIdCpu {
     TensorDesc x, w, ids, out;
     int64_t x_bytes = 0, y_bytes = 0;  // scratch of the gathered rows and of their results; the product's follows
     int workers = 1;
+    int64_t packed_bytes = 0;  // of one expert's packed weight; 0: not packed
   };
   static Result<Minted<MatmulIdCpu>> plan(const TypedCall<MatmulId>& call, const DeviceTraits& traits);
   static Status run(const Minted<MatmulIdCpu>& plan, CpuRun& run);
+  static Status pack(const Minted<MatmulIdCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool);
 
  private:
+  static GemmProblem problem(const Params& p, int64_t rows);
   static Result<std::vector<int64_t>> experts_of(const Params& p, const CpuRun& run);
   static void product(const Params& p, CpuRun& run, int64_t expert, int64_t first, int64_t rows);
 };
@@ -45,10 +48,37 @@ Result<Minted<MatmulIdCpu>> MatmulIdCpu::plan(const TypedCall<MatmulId>& call, c
            to_64(rows * k * unit_bytes(x.dtype)),
            to_64(rows * n * unit_bytes(out.dtype)),
            traits.threads};
-  const auto scratch = static_cast<int64_t>(gemm_scratch_bytes(rows, n, k, traits.threads));
-  const auto one = static_cast<int64_t>(gemm_scratch_bytes(1, n, k, traits.threads));  // the cut of few rows differs
+  const bool packs = call.inputs[1].constant && packs_once(w.dtype);
+  PackedInput packed;
+  if (packs) packed = gemm_packed_input(1, problem(p, rows), w.shape[0]);
+  if (packs && w.shape[0] > 0) p.packed_bytes = packed.bytes / w.shape[0];
+  const auto scratch = static_cast<int64_t>(gemm_scratch_bytes(rows, n, k, traits.threads, packs));
+  const auto one =
+      static_cast<int64_t>(gemm_scratch_bytes(1, n, k, traits.threads, packs));  // the cut of few rows differs
   const int64_t bytes = p.x_bytes + p.y_bytes + std::max(scratch, one);
-  return Minted<MatmulIdCpu>(std::move(p), bytes);
+  return Minted<MatmulIdCpu>(std::move(p), bytes, std::move(packed));
+}
+
+// `rows` rows times one expert's weight, without pointers.
+GemmProblem MatmulIdCpu::problem(const Params& p, int64_t rows) {
+  const int64_t n = p.w.shape[1], k = p.w.shape[2];
+  GemmProblem g;
+  g.a = gemm_matrix(nullptr, p.x.dtype, rows, k, k, 1);
+  g.n = n;
+  g.b.dtype = p.w.dtype;
+  g.b.n_stride = p.w.strides[1];
+  g.b.c_stride = p.w.strides[2];
+  g.out_map = {p.out.dtype, 0, 0, n, 1};
+  return g;
+}
+
+Status MatmulIdCpu::pack(const Minted<MatmulIdCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool) {
+  GemmProblem g = problem(*plan, 1);
+  for (int64_t expert = 0; expert < plan->w.shape[0]; ++expert) {
+    g.b.data = source + step_bytes(plan->w.dtype, expert * plan->w.strides[0]);
+    gemm_pack_b(g, to + expert * plan->packed_bytes, pool);
+  }
+  return {};
 }
 
 // The expert of each row, checked before anything is computed.
@@ -70,17 +100,16 @@ Result<std::vector<int64_t>> MatmulIdCpu::experts_of(const Params& p, const CpuR
 // Gathered rows [first, first + rows) times the expert's weight.
 void MatmulIdCpu::product(const Params& p, CpuRun& run, int64_t expert, int64_t first, int64_t rows) {
   const int64_t n = p.w.shape[1], k = p.w.shape[2];
-  GemmProblem g;
-  g.a = gemm_matrix(run.scratch + first * k * unit_bytes(p.x.dtype), p.x.dtype, rows, k, k, 1);
-  g.n = n;
-  g.b.data = run.inputs[1] + step_bytes(p.w.dtype, expert * p.w.strides[0]);
-  g.b.dtype = p.w.dtype;
-  g.b.n_stride = p.w.strides[1];
-  g.b.c_stride = p.w.strides[2];
+  GemmProblem g = problem(p, rows);
+  g.a.data = run.scratch + first * k * unit_bytes(p.x.dtype);
+  if (p.packed_bytes > 0) {
+    g.b.packed = run.inputs[1] + expert * p.packed_bytes;
+  } else {
+    g.b.data = run.inputs[1] + step_bytes(p.w.dtype, expert * p.w.strides[0]);
+  }
   const BlockWeight blocks{p.w.dtype, run.inputs[1] + step_bytes(p.w.dtype, expert * p.w.strides[0]), p.w.strides[1]};
   if (is_block(p.w.dtype)) set_block_weight(g.b, blocks);
   g.out = run.scratch + p.x_bytes + first * n * unit_bytes(p.out.dtype);
-  g.out_map = {p.out.dtype, 0, 0, n, 1};
   gemm(g, run.scratch + p.x_bytes + p.y_bytes, *run.pool, run.cancel);
 }
 

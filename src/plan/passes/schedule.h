@@ -22,7 +22,7 @@ struct Slot {
 struct Place {
   Region region = Region::none;
   int32_t device = 0;
-  int32_t index = 0;  // slot, input or weight
+  int32_t index = 0;  // slot, input, weight or packed form
   int64_t delta = 0;
 };
 
@@ -48,6 +48,7 @@ struct Schedule {
   std::vector<ScheduledStep> steps;
   std::vector<ScheduledCopy> copies;
   std::vector<PlanStaged> staged;
+  std::vector<PlanPacked> packed;
   std::vector<Place> outputs;
   std::vector<PlanArena> arenas;  // one per device
   std::vector<PlanSegment> segments;
