@@ -13,6 +13,10 @@
 
 #include "Metal/Metal.hpp"
 
+namespace chiaro {
+class ThreadPool;
+}
+
 namespace softmetal {
 
 // Devices -------------------------------------------------------------------------------------------------------------
@@ -35,13 +39,15 @@ struct DeviceOptions {
   Checks checks = {};   // SOFTMETAL_CHECKS=off, or kernels,hazards,cpu_writes in part
   int threads = 0;      // that run threadgroups; 0: SOFTMETAL_THREADS, or one per core
   // Simdgroup operations that the profile does not advertise run all the same, as on hosted runners.
-  bool unadvertised = false;       // SOFTMETAL_UNADVERTISED=1
-  uint64_t memory_bytes = 0;       // newBuffer is refused beyond; 0: no limit
-  uint64_t working_set_bytes = 0;  // recommendedMaxWorkingSetSize; 0: the profile's
-  double watchdog_seconds = 0;     // of a launch on the profile's GPU, predicted; 0: the profile's
-  double real_watchdog_seconds =
-      0;                  // of a launch, or of a wait for an event, on this host; 0: SOFTMETAL_TIMEOUT, or 60
-  uint32_t schedule = 0;  // another order in which threads run
+  bool unadvertised = false;           // SOFTMETAL_UNADVERTISED=1
+  uint64_t memory_bytes = 0;           // newBuffer is refused beyond; 0: no limit
+  uint64_t working_set_bytes = 0;      // recommendedMaxWorkingSetSize; 0: the profile's
+  uint64_t max_buffer_bytes = 0;       // maxBufferLength; 0: the profile's
+  bool unified_memory = true;          // what hasUnifiedMemory answers
+  double watchdog_seconds = 0;         // of a launch on the profile's GPU, predicted; 0: the profile's
+  double real_watchdog_seconds = 0;    // of a launch, or a wait for an event, on this host; 0: SOFTMETAL_TIMEOUT, or 60
+  uint32_t schedule = 0;               // another order in which threads run
+  chiaro::ThreadPool* pool = nullptr;  // instead of threads of its own; outlives the device
 };
 
 // A device of its own; the caller has a count. Nil where the profile does not exist (a fault) or failure was asked for.
@@ -113,8 +119,9 @@ class FaultCollector {
 
 struct LiveObject {
   std::string type, label;
-  int64_t count = 0;    // its counts
-  uint64_t serial = 0;  // objects are numbered as they are made
+  int64_t count = 0;          // its counts
+  uint64_t serial = 0;        // objects are numbered as they are made
+  bool without_pool = false;  // autoreleased where there was no pool
 };
 // Every object that is alive now and not immortal; pools and what lies in them included.
 std::vector<LiveObject> live_objects();
@@ -146,10 +153,13 @@ inline constexpr int kCalls = 12;
 void fail(Call call, int nth = 1, int times = 1);
 // The nth commit from now ends with that error.
 void fail_commit(int nth, MTL::CommandBufferError code);
+// The nth call from now that can fail, of whatever kind, fails as it does on a Mac; a commit with that error.
+void fail_any(int nth, MTL::CommandBufferError code = MTL::CommandBufferErrorInternal);
 // Forgets what was asked for; devices that are lost stay lost.
 void reset_failures();
 // Calls of that kind since the process began, or since reset_call_counts().
 int64_t calls(Call call);
+int64_t calls_of_any_kind();
 void reset_call_counts();
 
 // What was run --------------------------------------------------------------------------------------------------------

@@ -1,7 +1,15 @@
 #include "gpu/soft/shadow.h"
+#include "gpu/soft/access.h"
 
 namespace chiaro::gpu::soft {
+
+constinit thread_local AccessMap* const* t_access = nullptr;
+
 namespace {
+
+AccessMap* access_of(const Binding& b) {
+  return t_access == nullptr ? nullptr : t_access[b.slot];
+}
 
 std::string place(const Binding& b, int64_t at, int64_t size) {
   std::string text = "buffer " + std::to_string(b.slot) + " (" + b.name + ") at byte " + std::to_string(at);
@@ -40,9 +48,9 @@ void report_within(const Binding& b, int64_t at, int64_t size, bool write, bool 
 
 void Region::allocate() {
   const auto cells = static_cast<size_t>((bytes + granule - 1) / granule);
-  writer = std::make_unique<std::atomic<uint32_t>[]>(cells);
-  reader = std::make_unique<std::atomic<uint32_t>[]>(cells);
-  within = std::make_unique<std::atomic<uint64_t>[]>(cells);
+  writer = make_zeros<std::atomic<uint32_t>>(cells);
+  reader = make_zeros<std::atomic<uint32_t>>(cells);
+  within = make_zeros<std::atomic<uint64_t>>(cells);
 }
 
 Within Within::unpack(uint64_t v) {
@@ -56,6 +64,7 @@ uint64_t Within::pack() const {
 
 void device_read(const Binding& b, int64_t at, int64_t size, Where where) {
   const State& s = *b.state;
+  if (AccessMap* access = access_of(b)) access->read(at, size);
   if (b.init != nullptr) {
     for (int64_t i = at; i < at + size; ++i) {
       if (b.init[i].load(std::memory_order_relaxed) == 0) {
@@ -67,7 +76,7 @@ void device_read(const Binding& b, int64_t at, int64_t size, Where where) {
       }
     }
   }
-  if (b.region == nullptr) return;
+  if (b.region == nullptr || b.region->bytes == 0) return;
   Region& r = *b.region;
   const uint32_t me = s.group + 1, epoch = s.device_epoch & kEpochMask;
   const int64_t last = (b.region_offset + at + size - 1) / r.granule;
@@ -102,6 +111,7 @@ void device_read(const Binding& b, int64_t at, int64_t size, Where where) {
 
 void device_write(const Binding& b, int64_t at, int64_t size, int64_t scalar, Where where) {
   const State& s = *b.state;
+  if (AccessMap* access = access_of(b)) access->written(at, size);
   if (b.init != nullptr) {
     for (int64_t i = at; i < at + size; ++i) b.init[i].store(1, std::memory_order_relaxed);
   }

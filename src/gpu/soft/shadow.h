@@ -5,21 +5,21 @@
 // threadgroup, barriers with mem_device order.
 #pragma once
 
-#include <memory>
-
 #include "gpu/soft/runtime.h"
+#include "gpu/soft/zeros.h"
 
 namespace chiaro::gpu::soft {
 
 inline constexpr uint32_t kManyGroups = 0xFFFFFFFFu;
 
+// With 0 bytes: memory that the launch does not write, and whose reads someone wants to know (gpu/soft/access.h).
 struct Region {
   std::byte* base = nullptr;
   int64_t bytes = 0;
-  int64_t granule = 4;                              // bytes
-  std::unique_ptr<std::atomic<uint32_t>[]> writer;  // linear threadgroup + 1; 0: none
-  std::unique_ptr<std::atomic<uint32_t>[]> reader;  // likewise; kManyGroups
-  std::unique_ptr<std::atomic<uint64_t>[]> within;  // of the threadgroup that both name, see below
+  int64_t granule = 4;                  // bytes
+  Zeros<std::atomic<uint32_t>> writer;  // linear threadgroup + 1; 0: none
+  Zeros<std::atomic<uint32_t>> reader;  // likewise; kManyGroups
+  Zeros<std::atomic<uint64_t>> within;  // of the threadgroup that both name, see below
 
   void allocate();
 };

@@ -15,7 +15,7 @@ using gpu::soft::Region;
 using gpu::soft::Slot;
 using gpu::soft::Worker;
 
-InitMap::InitMap(int64_t bytes) : map_(std::make_unique<std::atomic<uint8_t>[]>(static_cast<size_t>(bytes))) {}
+InitMap::InitMap(int64_t bytes) : map_(gpu::soft::make_zeros<std::atomic<uint8_t>>(static_cast<size_t>(bytes))) {}
 void InitMap::mark(int64_t offset, int64_t bytes, bool written) {
   for (int64_t i = offset; i < offset + bytes; ++i)
     map_[static_cast<size_t>(i)].store(written ? 1 : 0, std::memory_order_relaxed);
@@ -96,6 +96,7 @@ Status check_arguments(const GpuDispatch& d, const KernelEntry& entry, std::span
 // A shadow for every stretch of memory that some buffer of the launch may write; buffers that touch it share it.
 struct Regions {
   std::vector<std::unique_ptr<Region>> all;
+  Region watched;  // of buffers that are only read, where someone wants to know what
 
   void add(std::byte* base, int64_t bytes, int64_t granule) {
     Region merged;
@@ -149,6 +150,13 @@ void bind_buffers(Launch& launch, const std::vector<std::string>& names, std::sp
     b.region = regions.touching(b.base, b.bytes);
     if (b.region != nullptr) b.region_offset = b.base - b.region->base;
   }
+  if (!launch.checks) return;
+  for (size_t at = 0; at < buffers.size(); ++at) {
+    if (buffers[at].access == nullptr) continue;
+    launch.access.resize(buffers.size());
+    launch.access[at] = buffers[at].access;
+    if (launch.bindings[at].region == nullptr) launch.bindings[at].region = &regions.watched;
+  }
 }
 
 }  // namespace
@@ -168,6 +176,7 @@ struct Outcome {
   std::mutex mutex;
   Error error;
   int64_t error_group;
+  std::optional<gpu::soft::Fault> fault;
 };
 
 void run_groups(Worker& worker, const Launch& launch, int64_t first, int64_t last, Outcome& outcome) {
@@ -183,6 +192,7 @@ void run_groups(Worker& worker, const Launch& launch, int64_t first, int64_t las
     const std::lock_guard lock(outcome.mutex);
     if (g >= outcome.error_group) return;
     outcome.error_group = g;
+    outcome.fault = fault.kind;
     outcome.first_fault.store(g, std::memory_order_relaxed);
     outcome.error = {ErrorCode::internal,
                      "GPU kernel " + std::string(launch.dispatch->kernel) + ": " + gpu::soft::fault_name(fault.kind),
@@ -211,10 +221,11 @@ SoftCounts sum_counts(const std::vector<std::unique_ptr<Worker>>& workers, const
 }  // namespace
 
 // Runs all threadgroups; which workers took part is in `used`.
-Status SoftGpu::run_all(const Launch& launch, const std::atomic<bool>* cancel, std::vector<char>& used) {
+Status SoftGpu::run_all(const Launch& launch, const SoftOptions& options, std::vector<char>& used) {
+  const std::atomic<bool>* cancel = options.cancel;
   const auto groups = static_cast<int64_t>(launch.dispatch->groups.count());
   const int64_t per_chunk = std::max<int64_t>(1, groups / (int64_t{8} * impl_->pool->threads()));
-  Outcome outcome{{groups}, {}, {}, groups};
+  Outcome outcome{{groups}, {}, {}, groups, {}};
   const auto run_chunk = [&](int64_t chunk, int index) {
     const auto w = static_cast<size_t>(index);
     if (impl_->workers[w] == nullptr) impl_->workers[w] = std::make_unique<Worker>();
@@ -233,7 +244,10 @@ Status SoftGpu::run_all(const Launch& launch, const std::atomic<bool>* cancel, s
     run_groups(worker, launch, chunk * per_chunk, std::min(groups, (chunk + 1) * per_chunk), outcome);
   };
   impl_->pool->parallel_for((groups + per_chunk - 1) / per_chunk, run_chunk, cancel);
-  if (outcome.error_group < groups) return outcome.error;
+  if (outcome.error_group < groups) {
+    if (options.fault != nullptr && outcome.fault) *options.fault = outcome.fault;
+    return outcome.error;
+  }
   if (cancel != nullptr && cancel->load()) {
     return Error{ErrorCode::cancelled, "cancelled in GPU kernel " + std::string(launch.dispatch->kernel), "", "", ""};
   }
@@ -242,11 +256,16 @@ Status SoftGpu::run_all(const Launch& launch, const std::atomic<bool>* cancel, s
 
 Result<SoftCounts> SoftGpu::run(const GpuDispatch& given, std::span<const SoftBuffer> buffers,
                                 const SoftOptions& options) {
-  const std::lock_guard turn(impl_->turn);
   const auto found = impl_->kernels.find(given.kernel);
   if (found == impl_->kernels.end()) return misfit(given, "there is no such kernel");
+  return run(found->second, given, buffers, options);
+}
+
+Result<SoftCounts> SoftGpu::run(const Kernel& kernel, const GpuDispatch& given, std::span<const SoftBuffer> buffers,
+                                const SoftOptions& options) {
+  const std::lock_guard turn(impl_->turn);
   Launch launch;
-  launch.entry = options.checks ? found->second.checked : found->second.fast;
+  launch.entry = options.checks ? kernel.checked : kernel.fast;
   GpuDispatch d = given;
   d.needs = launch.entry->facts.needs;
   d.threadgroup_bytes = launch.entry->facts.group_bytes;
@@ -264,7 +283,7 @@ Result<SoftCounts> SoftGpu::run(const GpuDispatch& given, std::span<const SoftBu
   std::vector<std::string> names;
   bind_buffers(launch, parameter_names(launch.entry->facts.parameters), buffers, regions, names);
   std::vector<char> used(impl_->workers.size(), 0);
-  CHIARO_TRY(run_all(launch, options.cancel, used));
+  CHIARO_TRY(run_all(launch, options, used));
 
   SoftCounts counts = sum_counts(impl_->workers, used);
   counts.seconds = std::chrono::duration<double>(gpu::soft::Clock::now() - started).count();
@@ -272,6 +291,7 @@ Result<SoftCounts> SoftGpu::run(const GpuDispatch& given, std::span<const SoftBu
   d.flops = std::max(d.flops, counts.matrix_flops);
   counts.predicted_seconds = predicted_seconds(d, traits_);
   if (traits_.watchdog_seconds > 0 && counts.predicted_seconds > traits_.watchdog_seconds) {
+    if (options.fault != nullptr) *options.fault = gpu::soft::Fault::time_limit;
     return Error{ErrorCode::internal,
                  "GPU kernel " + std::string(d.kernel) + ": " + gpu::soft::fault_name(gpu::soft::Fault::time_limit),
                  "the counted work takes about " + std::to_string(counts.predicted_seconds) + " s; the limit is " +

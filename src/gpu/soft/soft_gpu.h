@@ -13,6 +13,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@
 
 #include "core/thread_pool.h"
 #include "gpu/dispatch.h"
+#include "gpu/soft/access.h"
 #include "gpu/soft/entry.h"
 
 namespace chiaro {
@@ -39,7 +41,7 @@ class InitMap {
   std::atomic<uint8_t>* at(int64_t offset) { return map_.get() + offset; }
 
  private:
-  std::unique_ptr<std::atomic<uint8_t>[]> map_;
+  gpu::soft::Zeros<std::atomic<uint8_t>> map_;
 };
 
 // What is bound to a slot: exactly the bytes that the kernel may touch.
@@ -49,6 +51,7 @@ struct SoftBuffer {
   InitMap* init = nullptr;    // null: all of it counts as written
   int64_t init_offset = 0;    // of base in `init`
   int64_t element_bytes = 0;  // the smallest scalar that the kernel writes here; 0: from the kernel's parameter
+  gpu::soft::AccessMap* access = nullptr;  // with checks: filled with what is read and written
 };
 
 struct SoftOptions {
@@ -56,6 +59,7 @@ struct SoftOptions {
   double real_seconds = 300;  // a launch that runs longer on this host is ended
   const std::atomic<bool>* cancel = nullptr;
   uint32_t schedule = 0;  // another one: the lanes of a simdgroup and the simdgroups run in another order
+  std::optional<gpu::soft::Fault>* fault = nullptr;  // which kind a fault was; untouched without one
 };
 
 // What a launch did. Bytes are counted with checks only.
@@ -79,10 +83,13 @@ class SoftGpu {
   // element, threads and source line), cancelled, out_of_memory.
   Result<SoftCounts> run(const GpuDispatch& dispatch, std::span<const SoftBuffer> buffers,
                          const SoftOptions& options = {});
+  // As run, of a kernel that need not be among those of the constructor.
+  Result<SoftCounts> run(const gpu::soft::Kernel& kernel, const GpuDispatch& dispatch,
+                         std::span<const SoftBuffer> buffers, const SoftOptions& options = {});
 
  private:
   struct Impl;
-  Status run_all(const gpu::soft::Launch& launch, const std::atomic<bool>* cancel, std::vector<char>& used);
+  Status run_all(const gpu::soft::Launch& launch, const SoftOptions& options, std::vector<char>& used);
   gpu::Traits traits_;
   std::unique_ptr<Impl> impl_;
 };

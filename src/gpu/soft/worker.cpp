@@ -72,6 +72,7 @@ Status Worker::begin(const Launch& launch) {
 bool Worker::run_group(UInt3 group, uint32_t linear) {
   t_worker = this;
   t_state = &state_;
+  t_access = launch_->access.empty() ? nullptr : launch_->access.data();
   state_.group = linear;
   ++state_.serial;
   ++state_.epoch;
@@ -87,6 +88,7 @@ bool Worker::run_group(UInt3 group, uint32_t linear) {
   counts_.group_accesses = state_.group_accesses;
   t_worker = nullptr;
   t_state = nullptr;
+  t_access = nullptr;
   return ok;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/soft/access.h"
 #include "gpu/soft/entry.h"
 #include "gpu/soft/fiber.h"
 #include "gpu/soft/shadow.h"
@@ -23,7 +24,8 @@ struct Launch {
   double limit_seconds = 0;
   bool checks = true;
   uint32_t schedule = 0;
-  bool plain = true;  // no barriers, no simdgroup operations
+  std::vector<AccessMap*> access;  // by slot; empty: nobody asks
+  bool plain = true;               // no barriers, no simdgroup operations
 };
 
 struct FaultReport {
