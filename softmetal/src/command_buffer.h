@@ -178,8 +178,10 @@ struct EventBody final : DeviceObject {
   void signal(uint64_t to);
 };
 
-// Runs a committed command buffer to its end, handlers included. From the queue's thread.
+// Runs a committed command buffer to its end, handlers included; then lets go of it and of who waits for it. From the
+// queue's thread.
 void run_command_buffer(Core& core);
+void finish_command_buffer(Core& core);
 // The number of things that the program knows to be complete.
 uint64_t observation_now();
 

@@ -69,8 +69,9 @@ std::string resolve(const MetalText& text, const std::set<int>& needed, const Co
       if (by_name != given->by_name.end()) value = &by_name->second;
     }
     const std::string who = "function constant " + std::to_string(at) + " (" + constant.name + ")";
+    if (needed.count(constant.index) == 0) continue;
     if (value == nullptr) {
-      if (needed.count(constant.index) != 0 && function.missing.empty()) function.missing = who + " has no value";
+      if (function.missing.empty()) function.missing = who + " has no value";
       continue;
     }
     if (value->type != constant.type) {

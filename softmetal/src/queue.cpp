@@ -81,15 +81,12 @@ void QueueState::work() {
       order.pop_front();
     }
     run_command_buffer(*core);
-    Node* node = core->node;
-    core->node = nullptr;
     {
-      const std::lock_guard lock(mutex);
+      const std::lock_guard inner(mutex);
       --outstanding;
     }
     changed.notify_all();
-    core.reset();
-    drop(node);  // may end the queue's object
+    finish_command_buffer(*core);
   }
 }
 

@@ -309,6 +309,13 @@ void run_command_buffer(Core& core) {
   // What the handlers hold may hold this command buffer.
   core.completed_handlers.clear();
   core.scheduled_handlers.clear();
+}
+
+void finish_command_buffer(Core& core) {
+  // First this, so that whoever waits finds nothing held any more. It may end the objects of buffer and queue.
+  Node* node = core.node;
+  core.node = nullptr;
+  drop(node);
   {
     const std::lock_guard lock(core.mutex);
     core.handlers_done = true;

@@ -269,6 +269,10 @@ Result<SoftCounts> SoftGpu::run(const Kernel& kernel, const GpuDispatch& given, 
   GpuDispatch d = given;
   d.needs = launch.entry->facts.needs;
   d.threadgroup_bytes = launch.entry->facts.group_bytes;
+  if (options.fault != nullptr && traits_.watchdog_seconds > 0 &&
+      predicted_seconds(d, traits_) > traits_.watchdog_seconds) {
+    *options.fault = gpu::soft::Fault::time_limit;
+  }
   CHIARO_TRY(check_dispatch(d, traits_));
   CHIARO_TRY(check_arguments(d, *launch.entry, buffers));
   const auto started = gpu::soft::Clock::now();
