@@ -19,7 +19,7 @@ Result<std::vector<std::string>> split_command(std::string_view text);
 
 struct CommandText {
   std::string text{};
-  bool shell = false;       // hand it to /bin/sh -c
+  bool shell = false;         // hand it to /bin/sh -c
   std::string output_flag{};  // "-o": appended with the path; empty: the text has {out}, or no output
 };
 
