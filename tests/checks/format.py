@@ -7,7 +7,7 @@ import subprocess
 from sources import CPP
 
 NAMES = ("clang-format-14", "clang-format")
-FOLDERS = ("src", "include", "apps", "tests", "bench")
+FOLDERS = ("src", "include", "apps", "tests", "bench", "softmetal")
 STYLE = pathlib.Path(__file__).resolve().parents[2] / ".clang-format"
 
 

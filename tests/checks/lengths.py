@@ -10,7 +10,7 @@ from sources import CPP, blank, line_of, read
 FILE_LINES = 500
 FUNCTION_LINES = 60
 SOURCE = CPP | {".py", ".sh", ".cmake"}
-FOLDERS = ("src", "include", "apps", "tests", "bench", "tools", "cmake")
+FOLDERS = ("src", "include", "apps", "tests", "bench", "tools", "cmake", "softmetal")
 CONTROL = re.compile(r"\b(if|for|while|switch|catch|do|else|try|return)\b")
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum|extern)\b")
 # Ends like a function's head: `)`, then qualifiers, a trailing return type or constructor initialisers.
