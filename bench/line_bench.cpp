@@ -114,7 +114,7 @@ Case attention_case(std::istream& in, ThreadPool& pool) {
   }
   p.out = numbers(elements, DType::f32);
   p.out_map = p.q;
-  std::byte* scratch = memory(attention_scratch_bytes(p.lq, p.d, pool.threads()));
+  std::byte* scratch = memory(attention_scratch_bytes(p, pool.threads()));
   return [p, scratch](ThreadPool& threads) { attention_block(p, scratch, threads); };
 }
 

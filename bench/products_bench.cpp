@@ -110,7 +110,7 @@ void attention(benchmark::State& state) {
   p.out_map = p.q;
   p.out = out.data();
   p.scale = 0.15f;
-  Scratch scratch(attention_scratch_bytes(lq, d, 1));
+  Scratch scratch(attention_scratch_bytes(p, 1));
   for (auto _ : state) {
     attention_block(p, scratch.data(), pool);
     benchmark::ClobberMemory();

@@ -73,7 +73,7 @@ AttentionProblem problem_of(const Sizes& s, Tensors& t) {
 
 void run(const AttentionProblem& p, int threads) {
   ThreadPool pool(threads);
-  PoisonedScratch scratch(attention_scratch_bytes(p.lq, p.d, threads));
+  PoisonedScratch scratch(attention_scratch_bytes(p, threads));
   attention_block(p, scratch.data(), pool);
   ASSERT_TRUE(scratch.guard_intact());
 }

@@ -1,5 +1,5 @@
 // Flash attention: blocks of 192 rows of q pass over blocks of 256 keys; no score matrix is kept.
-// Bytes: q read and y written once, k and v read once per block of q.
+// Bytes: q read and y written once, k and v read once and, packed, once per block of q from the outer cache.
 #include "ops/attention/op.h"
 #include "ops/cpu_blocks/attention_block.h"
 #include "ops/cpu_blocks/norm_kernel.h"
@@ -47,7 +47,7 @@ struct AttentionCpu {
     params.lengths = call.has(4);
     if (params.lengths) p.key_length_stride = call.in(4).strides[0];
     params.workers = traits.threads;
-    const auto scratch = static_cast<int64_t>(attention_scratch_bytes(p.lq, p.d, traits.threads));
+    const auto scratch = static_cast<int64_t>(attention_scratch_bytes(p, traits.threads));
     return Minted<AttentionCpu>(params, scratch);
   }
   static Status run(const Minted<AttentionCpu>& plan, CpuRun& run) {

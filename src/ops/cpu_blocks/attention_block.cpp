@@ -20,10 +20,13 @@ struct AttentionCut {
   int64_t rows = 0, q_blocks = 0;    // rows of q per chunk
   int64_t kc = 0, depth_blocks = 0;  // blocks of d in q . k
   int64_t out_stride = 0;
-  int64_t q = 0, scores = 0, keys = 0, values = 0, sums = 0, stage = 0, peak = 0, total = 0, floats = 0;
+  int64_t q = 0, scores = 0, keys = 0, sums = 0, stage = 0, peak = 0, total = 0, floats = 0;
+  int64_t values = 0, block_floats = 0;  // where values follow the keys of a block; floats of a block
+  int64_t key_blocks = 0, group = 0;     // of a head; heads of k packed at once, 0: none
 };
 
-inline AttentionCut attention_cut(int64_t lq, int64_t d) {
+inline AttentionCut attention_cut(const AttentionProblem& p) {
+  const int64_t lq = p.lq, d = p.d;
   AttentionCut cut;
   cut.q_blocks = ceil_div(lq, kAttentionRows);
   cut.rows = round_up(ceil_div(lq, std::max<int64_t>(1, cut.q_blocks)), 12);
@@ -38,8 +41,12 @@ inline AttentionCut attention_cut(int64_t lq, int64_t d) {
   };
   cut.q = take(cut.depth_blocks * cut.rows * kGemmAStride);
   cut.scores = take(cut.rows * kGemmAStride);
-  cut.keys = take(kAttentionKeys * d);
-  cut.values = take(kAttentionKeys * round_up(d, kGemmNrMax));
+  cut.values = kAttentionKeys * d;
+  cut.block_floats = cut.values + kAttentionKeys * round_up(d, kGemmNrMax);
+  cut.key_blocks = ceil_div(p.lk, kAttentionKeys);
+  const int64_t head_bytes = std::max<int64_t>(1, cut.key_blocks) * cut.block_floats * 4;
+  cut.group = std::min(kAttentionShared / head_bytes, p.batch * p.kv_heads);
+  cut.keys = take(cut.group > 0 ? 0 : cut.block_floats);
   cut.sums = take(cut.rows * cut.out_stride);
   cut.stage = take(kAttentionKeys + kGemmNrMax);
   cut.peak = take(cut.rows);
@@ -52,6 +59,16 @@ struct AttentionRun {
   const AttentionProblem* problem = nullptr;
   AttentionCut cut;
   float* workers = nullptr;
+  float* shared = nullptr;  // packed keys and values of the group: [head][block]
+  int64_t first = 0;        // head of the group, over batch and kv_heads
+  int64_t heads_of_one() const { return problem->heads / problem->kv_heads; }
+  int64_t chunks_of_one() const { return heads_of_one() * cut.q_blocks; }
+  // Keys that there are at all.
+  int64_t keys_of(int64_t batch) const {
+    const AttentionProblem& p = *problem;
+    if (p.key_lengths == nullptr) return p.lk;
+    return std::clamp<int64_t>(p.key_lengths[batch * p.key_length_stride], 0, p.lk);
+  }
 };
 
 // Where a chunk stands.
@@ -113,10 +130,10 @@ HWY_INLINE void pack_queries(const AttentionRun& run, const AttentionPlace& at, 
   }
 }
 
-// Keys [key, key + count) as panels [d][width], values as panels [count][width].
-HWY_INLINE void pack_keys(const AttentionRun& run, const AttentionPlace& at, int64_t key, int64_t count, float* keys,
-                          float* values) {
+// Keys [key, key + count) as panels [d][width], values behind them as panels [count][width].
+HWY_INLINE void pack_keys(const AttentionRun& run, const AttentionPlace& at, int64_t key, int64_t count, float* keys) {
   const AttentionProblem& p = *run.problem;
+  float* values = keys + run.cut.values;
   for (int64_t n = 0; n < count; n += panel_width()) {
     const int64_t width = panel_columns(count - n);
     pack_panel(p.k.dtype, tensor_at(p.k, at.batch, key + n, at.kv_head), p.k.row_stride, p.k.channel_stride,
@@ -215,36 +232,51 @@ HWY_INLINE void finish_rows(const AttentionRun& run, const AttentionPlace& at, b
   }
 }
 
+// One block of one head of the group.
+void attention_keys(const AttentionRun& run, int64_t unit) {
+  const AttentionProblem& p = *run.problem;
+  const int64_t head = run.first + unit / run.cut.key_blocks, key = unit % run.cut.key_blocks * kAttentionKeys;
+  AttentionPlace at;
+  at.batch = head / p.kv_heads;
+  at.kv_head = head % p.kv_heads;
+  const int64_t count = std::min(kAttentionKeys, run.keys_of(at.batch) - key);
+  if (count > 0) pack_keys(run, at, key, count, run.shared + unit * run.cut.block_floats);
+}
+
+// Rows of q of one head; chunks are counted from the group's first head of k on.
 void attention_chunk(const AttentionRun& run, int64_t chunk, int worker) {
   const AttentionProblem& p = *run.problem;
   const AttentionCut& cut = run.cut;
+  const int64_t in_group = chunk / run.chunks_of_one(), kv = run.first + in_group;
   AttentionPlace at;
   at.row = chunk % cut.q_blocks * cut.rows;
   at.rows = std::min(cut.rows, p.lq - at.row);
-  at.head = chunk / cut.q_blocks % p.heads;
-  at.batch = chunk / cut.q_blocks / p.heads;
-  at.kv_head = at.head / (p.heads / p.kv_heads);
+  at.batch = kv / p.kv_heads;
+  at.kv_head = kv % p.kv_heads;
+  at.head = at.kv_head * run.heads_of_one() + chunk / cut.q_blocks % run.heads_of_one();
   if (at.rows <= 0) return;
-  int64_t end = p.lk;
-  if (p.key_lengths != nullptr) {
-    end = std::clamp<int64_t>(p.key_lengths[at.batch * p.key_length_stride], 0, p.lk);
-  }
-  if (p.causal) end = std::min(end, at.row + at.rows);
+  const int64_t length = run.keys_of(at.batch);
+  const int64_t end = p.causal ? std::min(length, at.row + at.rows) : length;
   float* scratch = run.workers + worker * cut.floats;
   float* scores = scratch + cut.scores;
   pack_queries(run, at, scratch + cut.q);
   std::fill_n(scratch + cut.peak, at.rows, -std::numeric_limits<float>::infinity());
   for (int64_t key = 0; key < end; key += kAttentionKeys) {
-    const int64_t count = std::min(kAttentionKeys, end - key);
-    pack_keys(run, at, key, count, scratch + cut.keys, scratch + cut.values);
+    // Blocks are whole whatever `end` is: keys that no row of these sees get a weight of 0.
+    const int64_t count = std::min(kAttentionKeys, length - key);
+    const float* keys = scratch + cut.keys;
+    if (cut.group > 0) {
+      keys = run.shared + (in_group * cut.key_blocks + key / kAttentionKeys) * cut.block_floats;
+    } else {
+      pack_keys(run, at, key, count, scratch + cut.keys);
+    }
     for (int64_t block = 0; block < cut.depth_blocks; ++block) {
       const int64_t k0 = block * cut.kc;
       block_product(at.rows, count, k0, std::min(cut.kc, p.d - k0), p.d,
-                    scratch + cut.q + block * cut.rows * kGemmAStride, scratch + cut.keys, scores, kGemmAStride,
-                    block != 0);
+                    scratch + cut.q + block * cut.rows * kGemmAStride, keys, scores, kGemmAStride, block != 0);
     }
     softmax_block(run, at, key, count, scratch);
-    block_product(at.rows, p.d, 0, count, count, scores, scratch + cut.values, scratch + cut.sums, cut.out_stride,
+    block_product(at.rows, p.d, 0, count, count, scores, keys + cut.values, scratch + cut.sums, cut.out_stride,
                   key != 0);
   }
   finish_rows(run, at, end > 0, scratch);
@@ -257,10 +289,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace chiaro {
 
+HWY_EXPORT(attention_keys);
 HWY_EXPORT(attention_chunk);
 
-size_t attention_scratch_bytes(int64_t lq, int64_t d, int threads) {
-  return static_cast<size_t>(attention_cut(lq, d).floats * threads) * sizeof(float);
+size_t attention_scratch_bytes(const AttentionProblem& problem, int threads) {
+  const AttentionCut cut = attention_cut(problem);
+  return static_cast<size_t>(cut.floats * threads + cut.group * cut.key_blocks * cut.block_floats) * sizeof(float);
 }
 
 void attention_block(const AttentionProblem& problem, std::byte* scratch, ThreadPool& pool,
@@ -268,15 +302,18 @@ void attention_block(const AttentionProblem& problem, std::byte* scratch, Thread
   if (problem.batch == 0 || problem.heads == 0 || problem.lq == 0 || problem.d == 0) return;
   AttentionRun run;
   run.problem = &problem;
-  run.cut = attention_cut(problem.lq, problem.d);
+  run.cut = attention_cut(problem);
   run.workers = reinterpret_cast<float*>(scratch);
-  pool.parallel_for(
-      problem.batch * problem.heads * run.cut.q_blocks,
-      [&run](int64_t chunk, int worker) {
-        HWY_DYNAMIC_DISPATCH(attention_chunk)
-        (run, chunk, worker);
-      },
-      cancel);
+  run.shared = run.workers + pool.threads() * run.cut.floats;
+  const auto pack = [&run](int64_t unit, int) { HWY_DYNAMIC_DISPATCH(attention_keys)(run, unit); };
+  const auto chunk = [&run](int64_t c, int worker) { HWY_DYNAMIC_DISPATCH(attention_chunk)(run, c, worker); };
+  const int64_t heads = problem.batch * problem.kv_heads;
+  for (int64_t group = run.cut.group > 0 ? run.cut.group : heads; run.first < heads; run.first += group) {
+    const int64_t count = std::min(group, heads - run.first);
+    if (run.cut.group > 0) pool.parallel_for(count * run.cut.key_blocks, pack, cancel);
+    pool.parallel_for(count * run.chunks_of_one(), chunk, cancel);
+    if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) return;
+  }
 }
 
 }  // namespace chiaro

@@ -46,7 +46,10 @@ struct AttentionProblem {
   AttentionTensor out_map;  // its data is not used
 };
 
-size_t attention_scratch_bytes(int64_t lq, int64_t d, int threads);
+// By sizes alone. Keys and values of as many heads as fit kAttentionShared bytes are packed once for all rows of q;
+// where one head has more, every chunk packs them for itself.
+inline constexpr int64_t kAttentionShared = 32 << 20;
+size_t attention_scratch_bytes(const AttentionProblem& problem, int threads);
 void attention_block(const AttentionProblem& problem, std::byte* scratch, ThreadPool& pool,
                      const std::atomic<bool>* cancel = nullptr);
 
