@@ -14,7 +14,7 @@ constexpr std::array<Family, 6> kFamilies{{
     {"norms and sums", "#f2a04a", {"group_norm", "layer_norm", "rms_norm", "softmax", "mean", "sum"}},
     {"element by element",
      "#69b06a",
-     {"add", "sub", "mul", "div", "silu", "gelu", "quick_gelu", "sigmoid", "scale", "geglu", "swiglu"}},
+     {"add", "sub", "mul", "div", "silu", "gelu", "quick_gelu", "sigmoid", "tanh", "scale", "geglu", "swiglu"}},
     {"moves", "#e0605e", {"contiguous", "cast", "concat", "get_rows", "upsample_nearest"}},
     {"others", "#8a8f98", {}},
 }};

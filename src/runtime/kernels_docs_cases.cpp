@@ -10,7 +10,8 @@ BenchInput parameter(int64_t n) {
 const Shape kMap{2, 64, 64, 320}, kSmallMap{2, 8, 8, 64};
 
 void add_elementwise(std::vector<KernelCall>& calls) {
-  for (const std::string_view op : {"relu", "silu", "silu_", "gelu", "quick_gelu", "sigmoid", "scale", "contiguous"}) {
+  for (const std::string_view op :
+       {"relu", "silu", "silu_", "gelu", "quick_gelu", "sigmoid", "tanh", "scale", "contiguous"}) {
     calls.push_back({{op, {}, {{kMap}}}, {{kSmallMap}}});
   }
   for (const std::string_view op : {"add", "sub", "mul", "div", "add_", "mul_", "write"}) {

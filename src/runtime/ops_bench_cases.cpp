@@ -29,7 +29,8 @@ void add_norms(std::vector<BenchCase>& cases) {
 
 void add_elementwise(std::vector<BenchCase>& cases) {
   const Shape large{1, 512, 512, 128};
-  for (const std::string_view op : {"relu", "silu", "silu_", "gelu", "quick_gelu", "sigmoid", "scale", "contiguous"}) {
+  for (const std::string_view op :
+       {"relu", "silu", "silu_", "gelu", "quick_gelu", "sigmoid", "tanh", "scale", "contiguous"}) {
     cases.push_back({op, {}, {{large}}});
   }
   for (const std::string_view op : {"add", "sub", "mul", "div", "add_", "mul_", "write"}) {

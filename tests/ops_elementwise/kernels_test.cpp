@@ -21,6 +21,7 @@
 #include "ops/silu_/op.h"
 #include "ops/sub/op.h"
 #include "ops/swiglu/op.h"
+#include "ops/tanh/op.h"
 #include "ops/upsample_nearest/op.h"
 #include "ops/write/op.h"
 
@@ -43,6 +44,7 @@ TEST(ElementwiseKernels, UnaryMatchReference) {
       {&op_def_gelu(), encode_attrs(Gelu::Attrs{.tanh = true})},
       {&op_def_quick_gelu(), {}},
       {&op_def_sigmoid(), {}},
+      {&op_def_tanh(), {}},
       {&op_def_scale(), encode_attrs(Scale::Attrs{.scale = 0.5, .shift = -1.25})}};
   for (const auto& [op, attrs] : ops) {
     for (const DType dtype : kActivations) {

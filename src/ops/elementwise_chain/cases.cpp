@@ -33,6 +33,7 @@ void cases_elementwise_chain(Cases& cases) {
   check("add 1; scale 0.5 -0.25", {{2, 3, 5, 4}, {2, 3, 5, 4}}, 3, "a feature map");
   check("sub 1; gelu; mul 2", {{2, 6, 5}, {6, 1}, {2, 1, 1}}, 6, "per row and per picture");
   check("quick_gelu; add 0", {{2, 33, 65}}, 3, "a residual of x itself");
+  check("mul 0; tanh; sub 1", {{2, 3, 5}, {1}}, 3, "a square, a bounded gate");
   check("mul 0; sigmoid; sub 1", {{2, 3, 5}, {1}}, 3, "a square, a number");
   check("gelu_tanh; mul 1; add 2", {{2, 129, 131}, {2, 129, 131}, {131}}, 9, "several chunks, odd");
   check("add 1; add 2; add 3; add 4; add 5; add 6; add 7; add 8",

@@ -4,7 +4,7 @@
 //   add K   sub K   mul K   div K     acc = acc (+ - * /) input K; input 0 is x, the operands count from 1
 //   rsub K  rdiv K                    acc = input K (- /) acc
 //   scale A [B]                       acc = acc * A + B
-//   relu  silu  gelu  gelu_tanh  quick_gelu  sigmoid
+//   relu  silu  gelu  gelu_tanh  quick_gelu  sigmoid  tanh
 // "mul 1; add 2; silu" is silu(x * operand1 + operand2). Operands stretch to the shape of x by numpy's rule. Models do
 // not write it: the fuse pass joins single ops to it (rewrite "fuse.elementwise"), and it decomposes into them.
 #pragma once

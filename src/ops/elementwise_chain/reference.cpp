@@ -14,6 +14,7 @@
 #include "ops/sigmoid/op.h"
 #include "ops/silu/op.h"
 #include "ops/sub/op.h"
+#include "ops/tanh/op.h"
 
 namespace chiaro {
 namespace {
@@ -26,11 +27,6 @@ constexpr std::array<std::pair<std::string_view, Kind>, 6> kBinary{{{"add", Kind
                                                                     {"div", Kind::over},
                                                                     {"rsub", Kind::minus_from},
                                                                     {"rdiv", Kind::over_from}}};
-
-// Those that are ops of their own, so that every chain decomposes.
-bool taken(Activation activation) {
-  return activation != Activation::none && activation != Activation::tanh;
-}
 
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
@@ -66,7 +62,7 @@ std::optional<ChainStep> parse_step(const std::vector<std::string>& words) {
     return index ? std::optional(step) : std::nullopt;
   }
   const auto activation = activation_from_name(words[0]);
-  if (words.size() != 1 || !activation || !taken(*activation)) return std::nullopt;
+  if (words.size() != 1 || !activation || *activation == Activation::none) return std::nullopt;
   step.kind = Kind::activation;
   step.activation = *activation;
   return step;
@@ -94,7 +90,8 @@ Value emit_activation(GraphBuilder& g, Activation activation, Value x) {
     case Activation::gelu_tanh: return gelu(g, {.tanh = true}, x);
     case Activation::quick_gelu: return quick_gelu(g, x);
     case Activation::sigmoid: return sigmoid(g, x);
-    default: break;
+    case Activation::tanh: return tanh(g, x);
+    case Activation::none: break;
   }
   return g.fail(op_error(kName, std::string(activation_name(activation)), "it is no op of its own"));
 }
@@ -148,7 +145,7 @@ Result<std::vector<ChainStep>> parse_chain(std::string_view text) {
     if (!step) {
       return op_error(kName, fmt::format("the step \"{}\"", one), "it is not understood",
                       "steps are add, sub, mul, div, rsub, rdiv with an input from 0 to 8, scale with one or two "
-                      "numbers, relu, silu, gelu, gelu_tanh, quick_gelu and sigmoid");
+                      "numbers, relu, silu, gelu, gelu_tanh, quick_gelu, sigmoid and tanh");
     }
     steps.push_back(*step);
     if (more) text.remove_prefix(end + 1);
