@@ -82,6 +82,14 @@ std::vector<std::string> ConfigReader::names(std::string_view key, std::vector<s
   return keep(json_.get_string_list(key, otherwise), otherwise);
 }
 
+std::vector<double> ConfigReader::numbers(std::string_view key, size_t count, std::vector<double> otherwise) {
+  std::vector<double> values = keep(json_.get_double_list(key, otherwise), otherwise);
+  if (values.size() == count) return values;
+  refuse(key, fmt::format("it holds {} numbers of {}", values.size(), count),
+         "use the configuration that came with the model");
+  return otherwise;
+}
+
 void ConfigReader::only_null(std::string_view key) {
   const JsonKind kind = json_.kind(key);
   json_.ignore(key);

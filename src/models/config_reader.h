@@ -33,6 +33,8 @@ class ConfigReader {
   // A list of 1 to kMaxLevels entries. Missing or null: `otherwise`.
   std::vector<int64_t> levels(std::string_view key, std::vector<int64_t> otherwise);
   std::vector<std::string> names(std::string_view key, std::vector<std::string> otherwise);
+  // `count` numbers. Missing or null: `otherwise`.
+  std::vector<double> numbers(std::string_view key, size_t count, std::vector<double> otherwise);
 
   // The key is missing or null, or holds one of the plain values that change nothing; anything else is refused.
   void only_null(std::string_view key);

@@ -4,6 +4,8 @@
 #include "ops/conv2d/op.h"
 #include "ops/matmul/op.h"
 #include "ops/mul_/op.h"
+#include "ops/reshape/op.h"
+#include "ops/slice/op.h"
 
 namespace chiaro::nn {
 namespace {
@@ -41,6 +43,18 @@ Value conv2d(const Path& at, const Conv2dShape& shape, Value x) {
 Value conv2d_same(const Path& at, int64_t out, int64_t kernel, Value x) {
   const int64_t pad = kernel / 2;
   return conv2d(at, {.out = out, .kernel = kernel, .pad = {pad, pad, pad, pad}}, x);
+}
+
+Value conv3d_first_frame(const Path& at, int64_t out, int64_t kernel, Value x) {
+  const Layer layer(at);
+  GraphBuilder& g = layer.graph();
+  if (g.failed()) return kNone;
+  const int64_t in = g.shape(x)[-1], pad = kernel / 2;
+  const Value all = layer.weight("weight", {out, in, kernel, kernel, kernel});
+  const Value last = slice(g, {.axis = 2, .start = kernel - 1}, all);
+  const Conv2d::Attrs attrs{.pad_top = pad, .pad_bottom = pad, .pad_left = pad, .pad_right = pad};
+  const Value y = chiaro::conv2d(g, attrs, x, reshape(g, {.shape = {out, in, kernel, kernel}}, last));
+  return finish(layer, y, out, true);
 }
 
 }  // namespace chiaro::nn

@@ -27,5 +27,8 @@ struct Conv2dShape {
 Value conv2d(const Path& at, const Conv2dShape& shape, Value x);
 // A convolution that keeps height and width: odd kernel, stride 1.
 Value conv2d_same(const Path& at, int64_t out, int64_t kernel, Value x);
+// A causal convolution over frames, rows and columns, of a first frame: before it all is zero, so only the kernel's
+// last slice in time counts. Keeps height and width. Weights: weight [out,I,kernel,kernel,kernel], bias [out].
+Value conv3d_first_frame(const Path& at, int64_t out, int64_t kernel, Value x);
 
 }  // namespace chiaro::nn

@@ -4,6 +4,7 @@
 #include "ops/group_norm/op.h"
 #include "ops/layer_norm/op.h"
 #include "ops/mul_/op.h"
+#include "ops/rms_norm/op.h"
 
 namespace chiaro::nn {
 namespace {
@@ -25,6 +26,18 @@ Value group_norm(const Path& at, int64_t groups, double eps, Value x) {
 Value layer_norm(const Path& at, double eps, Value x) {
   const Layer layer(at);
   return affine(layer, chiaro::layer_norm(layer.graph(), {.eps = eps}, x));
+}
+
+Value layer_norm_plain(const Path& at, double eps, Value x) {
+  const Layer layer(at);
+  return chiaro::layer_norm(layer.graph(), {.eps = eps}, x);
+}
+
+Value rms_norm(const Path& at, double eps, Value x) {
+  const Layer layer(at);
+  GraphBuilder& g = layer.graph();
+  const int64_t channels = g.shape(x)[-1];
+  return mul_(g, chiaro::rms_norm(g, {.eps = eps}, x), layer.weight("weight", {channels}));
 }
 
 }  // namespace chiaro::nn

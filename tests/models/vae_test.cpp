@@ -70,7 +70,7 @@ TEST_P(VaeGolden, DecodedInHalfPrecisionIsNear) {
   EXPECT_GT(error, 1e-5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, VaeGolden, ::testing::Values("groups32", "groups16", "tiny"));
+INSTANTIATE_TEST_SUITE_P(Cases, VaeGolden, ::testing::Values("groups32", "groups16", "tiny", "flux"));
 
 TEST(Vae, PicturesOfABatchAndThreadsDoNotChangeABit) {
   GoldenCase golden = GoldenCase::open("vae", "groups16");

@@ -38,5 +38,8 @@ KL = dict(in_channels=3, out_channels=3, latent_channels=4, act_fn="silu", down_
 VAE = {
     "groups32": (dict(KL, block_out_channels=(32, 32, 64, 64), layers_per_block=2, norm_num_groups=32), 32, 32, 2),
     "groups16": (dict(KL, block_out_channels=(16, 32, 48, 48), layers_per_block=2, norm_num_groups=16), 40, 24, 2),
+    # as Flux and Z-Image: 16 channels, shifted, nothing between the halves and the latents
+    "flux": (dict(KL, block_out_channels=(16, 32, 32, 32), layers_per_block=1, norm_num_groups=8, latent_channels=16, scaling_factor=0.3611,
+                  shift_factor=0.1159, use_quant_conv=False, use_post_quant_conv=False, force_upcast=True), 24, 32, 1),
     "tiny": (dict(KL, block_out_channels=(32, 64, 96, 96), layers_per_block=1, norm_num_groups=16), 24, 40, 1),
 }
