@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <string>
 
 #include "ops/add/op.h"
 #include "ops/mul/op.h"
@@ -17,8 +18,8 @@ Value scalar(GraphBuilder& g, Value scalars, int64_t index) {
 }  // namespace
 
 std::span<const Sampler* const> samplers() {
-  static const std::array<const Sampler*, 4> list{&euler_sampler(), &euler_a_sampler(), &dpmpp_2m_sampler(),
-                                                  &ddim_sampler()};
+  static const std::array<const Sampler*, 5> list{&euler_sampler(), &euler_a_sampler(), &heun_sampler(),
+                                                  &dpmpp_2m_sampler(), &ddim_sampler()};
   return list;
 }
 
@@ -30,6 +31,11 @@ const Sampler* find_sampler(std::string_view name) {
 }
 
 void set_sigma_preconditioning(SamplerStep& step, const NoiseSchedule& noise, double sigma) {
+  if (const FlowConfig* flow = noise.flow(); flow != nullptr) {
+    step.input_scale = step.skip = 1;
+    step.out = flow->reversed ? sigma : -sigma;
+    return;
+  }
   const double variance = sigma * sigma + 1;
   step.input_scale = 1 / std::sqrt(variance);
   if (noise.config().prediction == Prediction::v) {
@@ -39,6 +45,13 @@ void set_sigma_preconditioning(SamplerStep& step, const NoiseSchedule& noise, do
     step.skip = 1;
     step.out = -sigma;
   }
+}
+
+Status refuse_flow(std::string_view sampler, const NoiseSchedule& noise) {
+  if (noise.flow() == nullptr) return {};
+  return Error{ErrorCode::usage, std::string(sampler) + " has no form for models of flows",
+               "its formula is for noise that is added to the whole picture",
+               "use --sampling-method euler, heun or dpm++2m", ""};
 }
 
 std::vector<float> step_scalars(const SamplerStep& s) {

@@ -39,6 +39,7 @@ struct Sampler {
   std::string_view name;     // as sd-cli's --sampling-method spells it
   bool fresh_noise = false;  // draws noise at every step
   bool karras = true;        // takes --schedule karras
+  bool flow = true;          // has a form for models of flows
   Result<SamplerRun> (*plan)(const NoiseSchedule&, const SamplerRequest&) = nullptr;
 };
 
@@ -48,11 +49,16 @@ const Sampler* find_sampler(std::string_view name);  // nullptr where there is n
 const Sampler& ddim_sampler();
 const Sampler& euler_sampler();
 const Sampler& euler_a_sampler();
+const Sampler& heun_sampler();
 const Sampler& dpmpp_2m_sampler();
 
 // How a model's output becomes `denoised` at noise level sigma, for x = clean + sigma * noise.
-// Source: Karras et al. arXiv:2206.00364 sec. 5; v: Salimans and Ho arXiv:2202.00512.
+// Source: Karras et al. arXiv:2206.00364 sec. 5; v: Salimans and Ho arXiv:2202.00512. For a flow, x = (1 - sigma) clean
+// + sigma noise instead (diffusion/flow.h).
 void set_sigma_preconditioning(SamplerStep& step, const NoiseSchedule& noise, double sigma);
+
+// Errors: usage where the noise is that of a flow, for which `sampler` has no form.
+Status refuse_flow(std::string_view sampler, const NoiseSchedule& noise);
 
 inline constexpr int kStepScalars = 7;  // input_scale, skip, out, keep, move, history, noise
 std::vector<float> step_scalars(const SamplerStep& step);

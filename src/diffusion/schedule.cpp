@@ -56,7 +56,22 @@ Result<NoiseSchedule> NoiseSchedule::make(const NoiseConfig& config) {
   return s;
 }
 
+Result<NoiseSchedule> NoiseSchedule::make(const FlowConfig& config, int64_t tokens) {
+  CHIARO_TRY(check_flow(config));
+  NoiseSchedule s;
+  s.config_.train_steps = config.train_steps;
+  s.config_.prediction = Prediction::flow;
+  s.flow_ = config;
+  s.shift_ = flow_shift(config, tokens);
+  return s;
+}
+
+double NoiseSchedule::log_snr(double sigma) const {
+  return flow_ ? std::log1p(-sigma) - std::log(sigma) : -std::log(sigma);
+}
+
 double NoiseSchedule::sigma(double t) const {
+  if (flow_) return std::clamp(t / config_.train_steps, 0.0, 1.0);
   const double clamped = std::clamp(t, 0.0, static_cast<double>(config_.train_steps - 1));
   const auto low = static_cast<size_t>(clamped);
   const size_t high = std::min(low + 1, sigma_.size() - 1);
@@ -64,6 +79,7 @@ double NoiseSchedule::sigma(double t) const {
 }
 
 double NoiseSchedule::timestep(double sigma) const {
+  if (flow_) return sigma * config_.train_steps;
   if (sigma <= sigma_.front()) return 0;
   if (sigma >= sigma_.back()) return static_cast<double>(config_.train_steps - 1);
   const auto above = std::upper_bound(sigma_.begin(), sigma_.end(), sigma);
@@ -97,6 +113,7 @@ Result<std::vector<int>> NoiseSchedule::timesteps(int steps) const {
 
 Result<std::vector<double>> NoiseSchedule::sigmas(ScheduleKind kind, int steps) const {
   CHIARO_TRY(check_steps(steps));
+  if (flow_) return flow_sigmas(*flow_, shift_, steps);
   constexpr double kRho = 7.0;
   const double most = sigma_.back(), least = sigma_.front();
   std::vector<double> out;
@@ -120,6 +137,7 @@ Result<std::vector<double>> NoiseSchedule::sigmas(ScheduleKind kind, int steps) 
 }
 
 double NoiseSchedule::step_time(ScheduleKind kind, int steps, size_t i, double sigma) const {
+  if (flow_) return flow_->reversed ? 1 - sigma : sigma;
   if (kind == ScheduleKind::karras) return timestep(sigma);
   if (config_.spacing == Spacing::trailing) return timestep(sigma);
   const double share = steps > 1 ? static_cast<double>(i) / (steps - 1) : 0.0;

@@ -4,14 +4,16 @@
 // Lin et al. arXiv:2305.08891 (spacings).
 #pragma once
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "chiaro/error.h"
+#include "diffusion/flow.h"
 
 namespace chiaro {
 
-enum class Prediction { epsilon, v };
+enum class Prediction { epsilon, v, flow };
 enum class Spacing { leading, linspace, trailing };
 enum class ScheduleKind { discrete, karras };
 
@@ -36,11 +38,14 @@ class NoiseSchedule {
  public:
   // Errors: usage for betas outside (0, 1) or fewer than one step.
   static Result<NoiseSchedule> make(const NoiseConfig& config);
+  // For pictures of `tokens` tokens, which decide about the shift where it is dynamic. Errors: usage (check_flow).
+  static Result<NoiseSchedule> make(const FlowConfig& config, int64_t tokens);
 
-  const NoiseConfig& config() const { return config_; }
-  // Cumulative product of 1 - beta up to training step t.
+  const NoiseConfig& config() const { return config_; }  // of a flow: the number of steps and the prediction
+  const FlowConfig* flow() const { return flow_ ? &*flow_ : nullptr; }
+  // Cumulative product of 1 - beta up to training step t. Not of a flow.
   double alpha_bar(int t) const { return alpha_bar_[static_cast<size_t>(t)]; }
-  // sqrt((1 - alpha_bar) / alpha_bar), linear between training steps for a fractional t.
+  // sqrt((1 - alpha_bar) / alpha_bar), linear between training steps for a fractional t. Of a flow: t / train_steps.
   double sigma(double t) const;
   // The (fractional) training step of a noise level: linear in log sigma, clamped to the trained range.
   double timestep(double sigma) const;
@@ -50,13 +55,18 @@ class NoiseSchedule {
   Result<std::vector<int>> timesteps(int steps) const;
   // `steps` + 1 noise levels in descending order, the last one 0. Errors: as above.
   Result<std::vector<double>> sigmas(ScheduleKind kind, int steps) const;
-  // The training step the network is told at sigmas(kind, steps)[i]: exact where the schedule was cut by steps.
+  // The logarithm of signal over noise at a noise level; infinite at noise alone.
+  double log_snr(double sigma) const;
+  // The training step the network is told at sigmas(kind, steps)[i]: exact where the schedule was cut by steps. Of a
+  // flow: sigma itself, or 1 - sigma (FlowConfig::reversed).
   double step_time(ScheduleKind kind, int steps, size_t i, double sigma) const;
 
  private:
   Status check_steps(int steps) const;
   NoiseConfig config_;
   std::vector<double> alpha_bar_, sigma_;
+  std::optional<FlowConfig> flow_;
+  double shift_ = 1;
 };
 
 }  // namespace chiaro

@@ -7,6 +7,7 @@ namespace chiaro {
 namespace {
 
 Result<SamplerRun> plan(const NoiseSchedule& noise, const SamplerRequest& request) {
+  CHIARO_TRY(refuse_flow("ddim", noise));
   CHIARO_ASSIGN(const auto timesteps, noise.timesteps(request.steps));
   const int stride = noise.config().train_steps / request.steps;
   SamplerRun run;
@@ -39,7 +40,7 @@ Result<SamplerRun> plan(const NoiseSchedule& noise, const SamplerRequest& reques
 }  // namespace
 
 const Sampler& ddim_sampler() {
-  static const Sampler sampler{.name = "ddim", .fresh_noise = false, .karras = false, .plan = plan};
+  static const Sampler sampler{.name = "ddim", .fresh_noise = false, .karras = false, .flow = false, .plan = plan};
   return sampler;
 }
 

@@ -1,5 +1,6 @@
 // DPM-Solver++(2M): second order from the denoised latent of the step before. The first step and the last (to sigma 0)
-// are first order. Source: Lu et al., arXiv:2211.01095 algorithm 2, with lambda = -log sigma.
+// are first order. Source: Lu et al., arXiv:2211.01095 algorithm 2, with lambda = log(signal / noise); for a
+// flow too, whose data prediction moves by 1 - next / now as well.
 #include <cmath>
 
 #include "diffusion/sampler.h"
@@ -19,8 +20,9 @@ Result<SamplerRun> plan(const NoiseSchedule& noise, const SamplerRequest& reques
     step.keep = next / now;
     step.move = 1 - step.keep;
     if (i > 0 && next > 0) {
-      const double h = std::log(now / next), h_before = std::log(sigmas[i - 1] / now);
-      const double share = h / (2 * h_before);  // 1 / (2 r)
+      const double h = noise.log_snr(next) - noise.log_snr(now);
+      const double h_before = noise.log_snr(now) - noise.log_snr(sigmas[i - 1]);  // infinite from a flow's start
+      const double share = h / (2 * h_before);                                    // 1 / (2 r)
       step.history = -step.move * share;
       step.move *= 1 + share;
     }

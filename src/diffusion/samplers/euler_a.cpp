@@ -9,6 +9,7 @@ namespace chiaro {
 namespace {
 
 Result<SamplerRun> plan(const NoiseSchedule& noise, const SamplerRequest& request) {
+  CHIARO_TRY(refuse_flow("euler_a", noise));
   CHIARO_ASSIGN(const auto sigmas, noise.sigmas(request.schedule, request.steps));
   SamplerRun run;
   run.initial_scale = sigmas.front();
@@ -30,7 +31,7 @@ Result<SamplerRun> plan(const NoiseSchedule& noise, const SamplerRequest& reques
 }  // namespace
 
 const Sampler& euler_a_sampler() {
-  static const Sampler sampler{.name = "euler_a", .fresh_noise = true, .plan = plan};
+  static const Sampler sampler{.name = "euler_a", .fresh_noise = true, .flow = false, .plan = plan};
   return sampler;
 }
 
