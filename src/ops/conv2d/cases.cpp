@@ -49,6 +49,15 @@ void cases_conv2d(Cases& cases) {
     c.floor = 1;
     c.note = "bias, activation, residual";
   }
+  for (const DType dtype : block_types()) {
+    CaseInput blocks = weight({32, 8, 3, 3});  // a dense run of blocks, which end within rows
+    blocks.dtype = dtype;
+    CaseInput x = image({2, 5, 6, 8});
+    x.fixed_layout = dtype != DType::q8_0 && dtype != DType::q4_k;  // one of each kind of block takes all layouts
+    Case& c = cases.add<Conv2d>(same, {x, blocks}, 72);
+    c.floor = 1;
+    c.note = "blocks";
+  }
 }
 
 }  // namespace chiaro

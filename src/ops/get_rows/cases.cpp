@@ -21,6 +21,14 @@ void cases_get_rows(Cases& cases) {
     check(dtype, 5, 2050, {2, 3, 4}, "wider than one piece");
     check(dtype, 300, 64, {2, 300}, "several chunks");
   }
+  for (const DType blocks : block_types()) {
+    for (const DType dtype : {DType::f32, DType::f16}) {
+      cases
+          .add<GetRows>({dtype}, {{.shape = {5, 512}, .low = -3, .high = 3, .dtype = blocks, .weight = true},
+                                  {.shape = {7}, .low = 0, .high = 4, .dtype = DType::i32, .integer = true}})
+          .note = "blocks";
+    }
+  }
 }
 
 }  // namespace chiaro

@@ -48,11 +48,41 @@ void batches(Cases& cases) {
   }
 }
 
+CaseInput blocks(const Shape& shape, DType dtype) {
+  return {.shape = shape, .dtype = dtype, .weight = true};
+}
+
+// Few and odd rows, a weight shared by a batch; then odd columns with all that follows a product, and a weight for each
+// picture.
+void block_weights(Cases& cases) {
+  for (const DType dtype : block_types()) {
+    for (const int64_t k : {32, 64, 256, 288}) {
+      if (k % traits(dtype).block_elements != 0) continue;
+      for (const int64_t m : {1, 2, 7, 8, 9, 32, 33}) {
+        const CaseInput x{.shape = {3, m, k}, .dtype = DType::f32, .fixed_layout = true};
+        Case& c = cases.add<Matmul>({}, {x, blocks({64, k}, dtype)}, k);
+        c.floor = 1;
+        c.note = "blocks, one b for all";
+      }
+    }
+    std::vector<CaseInput> inputs{
+        rows({2, 9, 256}), blocks({37, 256}, dtype), {.shape = {37}}, {.shape = {2, 9, 37}, .batch_dim = 0}};
+    // Layouts of the other operands are the same code for every type: one of each kind of block takes them all.
+    const bool laid_out = dtype == DType::q8_0 || dtype == DType::q4_k;
+    for (CaseInput& input : inputs) input.fixed_layout = !laid_out;
+    Case& c = cases.add<Matmul>({.act = Activation::silu}, inputs, 256);
+    c.floor = 1;
+    c.note = "blocks, bias, activation, residual";
+    cases.add<Matmul>({}, {{.shape = {2, 3, 256}}, blocks({2, 33, 256}, dtype)}, 256).note = "blocks, a b each";
+  }
+}
+
 }  // namespace
 
 void cases_matmul(Cases& cases) {
   linears(cases);
   batches(cases);
+  block_weights(cases);
 }
 
 }  // namespace chiaro

@@ -3,6 +3,25 @@
 
 namespace chiaro {
 
+namespace {
+
+void block_weights(Cases& cases) {
+  for (const DType dtype : block_types()) {
+    // Layouts of x and ids are the same code for every type: one of each kind of block takes them all.
+    const bool fixed = dtype != DType::q8_0 && dtype != DType::q4_k;
+    Case& c = cases.add<MatmulId>(
+        {},
+        {{.shape = {7, 256}, .fixed_layout = fixed},
+         {.shape = {3, 37, 256}, .dtype = dtype, .weight = true},
+         {.shape = {7, 2}, .low = 0, .high = 2, .dtype = DType::i32, .integer = true, .fixed_layout = fixed}},
+        256);
+    c.floor = 1;
+    c.note = "blocks";
+  }
+}
+
+}  // namespace
+
 void cases_matmul_id(Cases& cases) {
   struct Size {
     int64_t t, s, e, n, k;
@@ -23,6 +42,7 @@ void cases_matmul_id(Cases& cases) {
       c.note = z.note;
     }
   }
+  block_weights(cases);
 }
 
 }  // namespace chiaro
