@@ -21,8 +21,7 @@
 namespace chiaro {
 namespace {
 
-// Case 23
-// --------------------------------------------------------------------------------------------------------------
+// Case 23 ----------------------------------------------------------------------------------------------------
 
 enum class Laid { contiguous, middle_swapped, first_swapped, every_second_row, stretched, odd_start };
 constexpr Laid kLaid[] = {Laid::contiguous,       Laid::middle_swapped, Laid::first_swapped,
@@ -143,8 +142,7 @@ TEST_P(GpuLayouts, EveryOpInTheLayoutsOfCase23) {
   std::cout << total << " runs\n";
 }
 
-// Case 24
-// --------------------------------------------------------------------------------------------------------------
+// Case 24 ----------------------------------------------------------------------------------------------------
 
 OpTensor filled(const Shape& shape, float step) {
   std::vector<float> values(static_cast<size_t>(element_count(shape)));
