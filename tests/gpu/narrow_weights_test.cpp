@@ -9,6 +9,7 @@
 #include "core/tensor.h"
 #include "graph/builder.h"
 #include "ops/matmul/op.h"
+#include "ops/slice/op.h"
 #include "runtime/executor.h"
 
 namespace chiaro {
@@ -88,7 +89,8 @@ TEST(NarrowWeights, AreDecodedOnLoad) {
 
 const std::string kMask = ",no=matmul:f8_e4m3+matmul:f8_e5m2+matmul:i8";
 
-TEST(NarrowWeights, Fp8IsCastWhereItsKernelsAreOff) {
+// Once, when the weight is brought to the device: no step of the plan casts it.
+TEST(NarrowWeights, Fp8IsCastWhenStagedWhereItsKernelsAreOff) {
   struct Case {
     std::string device;
     DType wider;
@@ -98,13 +100,48 @@ TEST(NarrowWeights, Fp8IsCastWhereItsKernelsAreOff) {
       SCOPED_TRACE(c.device + " " + std::string(dtype_name(dtype)));
       const Ran ran = run_on(c.device + kMask, dtype);
       ASSERT_NE(ran.plan, nullptr);
-      const Node* cast = find_op_node(ran, "cast");
-      ASSERT_NE(cast, nullptr);
-      EXPECT_EQ(cast->device, c.device);
-      EXPECT_EQ(ran.plan->graph.info(cast->output).desc.dtype, c.wider);
-      EXPECT_EQ(find_op_node(ran, "matmul")->device, c.device);
-      EXPECT_NE(ran.plan->text().find("from_fp8"), std::string::npos) << ran.plan->text();
+      EXPECT_EQ(find_op_node(ran, "cast"), nullptr);
+      EXPECT_EQ(ran.plan->steps.size(), 1U);
+      const Node* node = find_op_node(ran, "matmul");
+      ASSERT_NE(node, nullptr);
+      EXPECT_EQ(node->device, c.device);
+      EXPECT_EQ(ran.plan->graph.info(node->inputs[1]).desc.dtype, c.wider);
+      EXPECT_NE(ran.plan->text().find(std::string(dtype_name(c.wider)) + "_from_fp8"), std::string::npos)
+          << ran.plan->text();
+      EXPECT_EQ(ran.plan->weight_bytes, 3 * kOut * kIn);  // the file's, and two bytes for each
       expect_the_cpus(ran, dtype);
+    }
+  }
+}
+
+// Two layers of one weight, one of which reads rows 8 to 15: each form is made once, also for the next plan.
+TEST(NarrowWeights, PlansShareWhatTheyStage) {
+  std::vector<float> values(static_cast<size_t>(kOut * kIn));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(static_cast<int>(i * 37 % 29) - 14);
+  const TensorDataPtr data = make_tensor("w", DType::f8_e4m3, {kOut, kIn}, values);
+  const auto graph = [&](int64_t rows) {
+    GraphBuilder g;
+    const Value x = g.input("x", dense(DType::f32, {rows, kIn})), w = g.weight(data);
+    g.output("a", matmul(g, x, w));
+    g.output("b", matmul(g, x, w));
+    g.output("c", matmul(g, x, slice(g, {.axis = 0, .start = 8, .end = 16}, w)));
+    return g.finish().value();
+  };
+  EngineOptions options;
+  options.devices = {"softgpu:apple7" + kMask, "cpu"};
+  const auto engine = Engine::create(options).value();
+  const auto one = make_plan(graph(5), engine->devices()), other = make_plan(graph(9), engine->devices());
+  ASSERT_TRUE(one.ok() && other.ok());
+  std::vector<TensorDataPtr> wide;
+  for (const TensorDataPtr& weight : (*one)->weights) {
+    if (weight != data) wide.push_back(weight);
+  }
+  ASSERT_EQ(wide.size(), 2U);
+  for (const TensorDataPtr& weight : wide) {
+    EXPECT_EQ(std::count((*other)->weights.begin(), (*other)->weights.end(), weight), 1);
+    const int64_t first = weight->desc.shape[0] == 8 ? 8 * kIn : 0;
+    for (int64_t i = 0; i < weight->desc.count(); ++i) {
+      EXPECT_EQ(load_element(DType::bf16, weight->bytes, i), load_element(DType::f8_e4m3, data->bytes, first + i));
     }
   }
 }

@@ -1,9 +1,11 @@
-// legalise: after it every compute node has a kernel on its device.
+// legalise: after it every compute node has a kernel on its device, and FP8 weights that no kernel takes are weights of
+// a wider type.
 #include "plan/passes/legaliser.h"
 
 #include "ops/cast/op.h"
 #include "ops/contiguous/op.h"
 #include "ops/write/op.h"
+#include "plan/passes/stage_casts.h"
 #include "plan/rewriter.h"
 
 namespace chiaro {
@@ -156,7 +158,8 @@ Result<Graph> pass_legalise(const Graph& graph, PassContext& context) {
     const GraphBuilder::Scope scope(builder, node.label);
     rewriter.map(node.output, legaliser.emit(*node.op, node.attrs, rewriter.mapped_inputs(node)));
   }
-  return rewriter.finish();
+  CHIARO_ASSIGN(const Graph legal, rewriter.finish());
+  return stage_casts(legal, context);
 }
 
 }  // namespace chiaro
