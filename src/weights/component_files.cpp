@@ -10,14 +10,23 @@
 #include "core/utf8_path.h"
 #include "weights/json_config.h"
 #include "weights/printable.h"
+#include "weights/weight_file.h"
 
 namespace chiaro {
 namespace {
 
 namespace fs = std::filesystem;
 
-// diffusers' models, then transformers'.
-constexpr std::array<std::string_view, 2> kStems{"diffusion_pytorch_model", "model"};
+// A kind of file and the stems it is stored under: diffusers' models, then transformers'. The kinds in this order, and
+// a kind in all its variants before the next: safetensors first. GGUF is our own addition, for converted folders.
+struct StoredKind {
+  std::string_view extension;
+  std::array<std::string_view, 2> stems;
+  bool sharded;  // whether it is seen in pieces with an index
+};
+constexpr std::array<StoredKind, 3> kKinds{{{".safetensors", {"diffusion_pytorch_model", "model"}, true},
+                                            {".bin", {"diffusion_pytorch_model", "pytorch_model"}, true},
+                                            {".gguf", {"diffusion_pytorch_model", "model"}, false}}};
 // A variant is a copy in another precision; F32 or whatever the author published first has no suffix.
 constexpr std::array<std::string_view, 3> kVariants{"", ".fp16", ".bf16"};
 
@@ -41,15 +50,19 @@ struct Choice {
 };
 
 std::optional<Choice> choose(const fs::path& folder) {
-  for (const std::string_view variant : kVariants) {
-    for (const std::string_view stem : kStems) {
-      const fs::path single = folder / joined(stem, variant, ".safetensors");
-      if (is_file(single)) return Choice{single, false};
-      // Both spellings of the variant of an index are in use.
-      const fs::path index = folder / joined(stem, ".safetensors.index", std::string(variant) + ".json");
-      if (is_file(index)) return Choice{index, true};
-      const fs::path other = folder / joined(stem, variant, ".safetensors.index.json");
-      if (is_file(other)) return Choice{other, true};
+  for (const StoredKind& kind : kKinds) {
+    for (const std::string_view variant : kVariants) {
+      for (const std::string_view stem : kind.stems) {
+        const fs::path single = folder / joined(stem, variant, kind.extension);
+        if (is_file(single)) return Choice{single, false};
+        if (!kind.sharded) continue;
+        // Both spellings of the variant of an index are in use.
+        const std::string index = std::string(kind.extension) + ".index";
+        const fs::path one = folder / joined(stem, index, std::string(variant) + ".json");
+        if (is_file(one)) return Choice{one, true};
+        const fs::path other = folder / joined(stem, variant, index + ".json");
+        if (is_file(other)) return Choice{other, true};
+      }
     }
   }
   return std::nullopt;
@@ -58,12 +71,6 @@ std::optional<Choice> choose(const fs::path& folder) {
 Error nothing_found(const fs::path& folder) {
   const std::string expected = "expected model.safetensors or diffusion_pytorch_model.safetensors there";
   std::error_code ec;
-  for (const char* pickle : {"diffusion_pytorch_model.bin", "pytorch_model.bin"}) {
-    if (is_file(folder / pickle)) {
-      return files_error(folder, expected + "; found only " + pickle + ", a Python pickle",
-                         "download the .safetensors files of this model: pickles can run code, so they are not opened");
-    }
-  }
   if (!fs::is_directory(folder, ec)) {
     return files_error(folder, "the folder is missing; " + expected, "download the whole model folder");
   }
@@ -81,7 +88,9 @@ bool is_plain_name(std::string_view name) {
 }
 
 bool is_shard_index(const fs::path& path) {
-  return path_to_utf8(path.filename()).ends_with(".safetensors.index.json");
+  const std::string name = path_to_utf8(path.filename());
+  return name.ends_with(".json") &&
+         (name.find(".safetensors.index.") != std::string::npos || name.find(".bin.index.") != std::string::npos);
 }
 
 // {"metadata": {...}, "weight_map": {tensor: shard}}: every tensor must lie in the shard that the index names.
@@ -105,17 +114,13 @@ Result<ComponentFiles> open_shard_index(const fs::path& index_path) {
       return files_error(folder, "its index names the shard " + printable(shard) + ", which is not there",
                          "download the missing file");
     }
-    CHIARO_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));
+    CHIARO_ASSIGN(const WeightFile file, WeightFile::open(path));
     for (const std::string& tensor : tensors) {
-      const auto& skipped = file.skipped();
-      const bool there = file.find(tensor) != nullptr ||
-                         std::binary_search(skipped.begin(), skipped.end(), SkippedTensor{tensor, ""},
-                                            [](const auto& a, const auto& b) { return a.name < b.name; });
-      if (there) continue;
+      if (file.has(tensor)) continue;
       return files_error(folder, "its index puts " + printable(tensor) + " in " + printable(shard) + ", which lacks it",
                          "download the index and the shards again");
     }
-    CHIARO_TRY(found.weights.add(file));
+    CHIARO_TRY(file.add_to(found.weights));
     found.files.push_back(path);
   }
   return found;
@@ -125,9 +130,9 @@ Result<ComponentFiles> open_component_files(const fs::path& folder) {
   const std::optional<Choice> choice = choose(folder);
   if (!choice) return nothing_found(folder);
   if (choice->is_index) return open_shard_index(choice->file);
-  CHIARO_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(choice->file));
+  CHIARO_ASSIGN(const WeightFile file, WeightFile::open(choice->file));
   ComponentFiles found;
-  CHIARO_TRY(found.weights.add(file));
+  CHIARO_TRY(file.add_to(found.weights));
   found.files.push_back(choice->file);
   return found;
 }

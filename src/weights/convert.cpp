@@ -2,25 +2,27 @@
 #include "weights/convert.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "core/utf8_path.h"
 #include "weights/convert_rows.h"
-#include "weights/convert_source.h"
 #include "weights/convert_types.h"
 #include "weights/gguf.h"
 #include "weights/gguf_header.h"
+#include "weights/model_source.h"
 #include "weights/printable.h"
 #include "weights/safetensors_stream.h"
 
 namespace chiaro {
 namespace {
 
-constexpr std::string_view kFromSafetensors = "safetensors.";  // before keys of a safetensors file in a GGUF file
-
-struct Planned {
+struct Piece {  // rows of the result
   TensorDataPtr tensor, scale;
+};
+struct Planned {
+  std::vector<Piece> pieces;
   ConvertedTensor result;
 };
 
@@ -76,7 +78,7 @@ int file_type(DType type) {
   }
 }
 
-GgufMetadata gguf_metadata(const ConvertRequest& request, const ConvertSource& source) {
+GgufMetadata gguf_metadata(const ConvertRequest& request, const ConvertInput& source) {
   constexpr std::string_view kType = "general.file_type", kVersion = "general.quantization_version";
   constexpr uint32_t kBlockVersion = 2;  // of ggml's block layouts
   GgufMetadata all;
@@ -100,7 +102,7 @@ bool of_layout(std::string_view key) {
          key.starts_with(kGgufShapeKey);
 }
 
-std::map<std::string, std::string> safetensors_metadata(const ConvertSource& source, ConvertReport& report) {
+std::map<std::string, std::string> safetensors_metadata(const ConvertInput& source, ConvertReport& report) {
   std::map<std::string, std::string> all = source.metadata;
   for (const auto& [key, value] : source.gguf.values()) {
     const auto* text = std::get_if<std::string>(&value);
@@ -136,7 +138,7 @@ Status check_scale(const TensorData& tensor, const TensorData& scale) {
 
 class Conversion {
  public:
-  Conversion(const ConvertRequest& request, ConvertKind kind, TypeChooser chooser, ConvertSource source)
+  Conversion(const ConvertRequest& request, ConvertKind kind, TypeChooser chooser, ConvertInput source)
       : request_(request), kind_(kind), chooser_(std::move(chooser)), source_(std::move(source)) {}
 
   Result<ConvertReport> run() {
@@ -153,8 +155,7 @@ class Conversion {
       return {};
     };
     for (Planned& p : planned_) {
-      const bool same = p.result.to == p.result.from && p.scale == nullptr;
-      CHIARO_TRY(same ? rows.copy(*p.tensor, sink) : rows.run(*p.tensor, p.scale.get(), p.result, sink));
+      CHIARO_TRY(write(p, rows, sink));
       report_.tensors.push_back(std::move(p.result));
     }
     CHIARO_TRY(output->commit());
@@ -162,24 +163,68 @@ class Conversion {
   }
 
  private:
+  Status write(Planned& p, RowConverter& rows, const RowConverter::Sink& sink) {
+    double error = 0, square = 0;  // sums over the pieces
+    for (const Piece& piece : p.pieces) {
+      if (p.result.to == piece.tensor->desc.dtype && piece.scale == nullptr) {
+        CHIARO_TRY(rows.copy(*piece.tensor, sink));
+        continue;
+      }
+      CHIARO_TRY(rows.run(*piece.tensor, piece.scale.get(), p.result, sink));
+      const auto count = static_cast<double>(piece.tensor->desc.count());
+      error += p.result.rmse * p.result.rmse * count;
+      square += p.result.rms * p.result.rms * count;
+    }
+    const auto count = static_cast<double>(std::max<int64_t>(element_count(p.result.shape), 1));
+    p.result.rmse = std::sqrt(error / count);
+    p.result.rms = std::sqrt(square / count);
+    return {};
+  }
+
+  // The tensors that make up the one named `name`: itself, and those whose rows follow.
+  Result<std::vector<TensorDataPtr>> parts_of(const std::string& name) const {
+    std::vector<TensorDataPtr> parts{source_.weights.find(name)};
+    const auto more = source_.more_rows.find(name);
+    if (more == source_.more_rows.end()) return parts;
+    for (const TensorDataPtr& part : more->second) {
+      Shape a = parts[0]->desc.shape, b = part->desc.shape;
+      a[0] = b[0] = 0;
+      if (a == b) {
+        parts.push_back(part);
+        continue;
+      }
+      return Error{ErrorCode::bad_file, "tensors that belong together do not fit",
+                   parts[0]->name + " " + parts[0]->desc.text() + ", " + part->name + " " + part->desc.text(),
+                   "use a complete copy of the model", ""};
+    }
+    return parts;
+  }
+
   Status plan() {
     std::set<std::string> merged;  // scales that go into their weights
     for (const std::string& name : source_.weights.names()) {
-      const TensorDataPtr tensor = source_.weights.find(name);
-      const DType from = tensor->desc.dtype;
-      TensorDataPtr scale = scale_of(source_.weights, *tensor);
-      const bool number = is_float(from) || is_block(from) || scale != nullptr;
-      const auto [to, reason] = chooser_.choose(name, tensor->desc.shape, from, number);
-      if (to == from) scale = nullptr;  // stays beside its weight
-      if (scale != nullptr) {
-        CHIARO_TRY(check_scale(*tensor, *scale));
-        merged.insert(scale->name);
-      }
-      Planned p{tensor, std::move(scale), {}};
-      p.result = {name, tensor->desc.shape, to == from ? from : to, to, reason, 0, 0, 0, 0, 0, 0};
+      CHIARO_ASSIGN(const std::vector<TensorDataPtr> parts, parts_of(name));
+      const DType from = parts[0]->desc.dtype;
+      Planned p;
+      p.result.name = name;
+      p.result.shape = parts[0]->desc.shape;
+      for (size_t i = 1; i < parts.size(); ++i) p.result.shape[0] += parts[i]->desc.shape[0];
+      const bool number = is_float(from) || is_block(from) || scale_of(source_.weights, *parts[0]) != nullptr;
+      const auto choice = chooser_.choose(name, p.result.shape, from, number);
       p.result.from = from;
-      p.result.source_bytes = tensor->desc.dense_bytes();
-      p.result.bytes = dense(to, tensor->desc.shape).dense_bytes();
+      p.result.to = choice.first;
+      p.result.reason = choice.second;
+      for (const TensorDataPtr& part : parts) {
+        TensorDataPtr scale = scale_of(source_.weights, *part);
+        if (p.result.to == part->desc.dtype) scale = nullptr;  // stays beside its weight
+        if (scale != nullptr) {
+          CHIARO_TRY(check_scale(*part, *scale));
+          merged.insert(scale->name);
+        }
+        p.result.source_bytes += part->desc.dense_bytes();
+        p.pieces.push_back({part, std::move(scale)});
+      }
+      p.result.bytes = dense(p.result.to, p.result.shape).dense_bytes();
       planned_.push_back(std::move(p));
     }
     // ComfyUI's mark of a file whose FP8 weights have scales.
@@ -222,18 +267,26 @@ class Conversion {
   const ConvertRequest& request_;
   ConvertKind kind_;
   TypeChooser chooser_;
-  ConvertSource source_;
+  ConvertInput source_;
   std::vector<Planned> planned_;
   ConvertReport report_;
 };
 
 }  // namespace
 
-Result<ConvertReport> convert_model(const ConvertRequest& request) {
+Result<ConvertReport> convert_input(const ConvertRequest& request, ConvertInput input) {
   CHIARO_ASSIGN(const ConvertKind kind, convert_kind(request.out));
   CHIARO_ASSIGN(TypeChooser chooser, TypeChooser::make(request, kind));
-  CHIARO_ASSIGN(ConvertSource source, open_convert_source(request.in));
-  return Conversion(request, kind, std::move(chooser), std::move(source)).run();
+  return Conversion(request, kind, std::move(chooser), std::move(input)).run();
+}
+
+Result<ConvertReport> convert_model(const ConvertRequest& request) {
+  CHIARO_ASSIGN(const ConvertKind kind, convert_kind(request.out));  // what is wrong with the request comes first
+  CHIARO_TRY(TypeChooser::make(request, kind));
+  CHIARO_ASSIGN(ModelComponent source, open_weights(request.in));
+  ConvertInput input{
+      std::move(source.weights), {}, std::move(source.metadata), std::move(source.gguf), std::move(source.others)};
+  return convert_input(request, std::move(input));
 }
 
 }  // namespace chiaro

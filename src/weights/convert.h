@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,9 @@
 #include "chiaro/error.h"
 #include "core/shape.h"
 #include "core/thread_pool.h"
+#include "weights/gguf_values.h"
 #include "weights/safetensors.h"
+#include "weights/weight_map.h"
 
 namespace chiaro {
 
@@ -27,7 +30,8 @@ struct ConvertRule {
 };
 
 struct ConvertRequest {
-  // A .safetensors, .gguf or PyTorch file, an index of shards, or the folder of one component.
+  // A .safetensors, .gguf or PyTorch file, an index of shards, or the folder of one component; convert_folder: a
+  // diffusers folder.
   std::filesystem::path in;
   std::filesystem::path out;       // its extension, .gguf or .safetensors, says which kind
   std::optional<DType> type;       // empty: types stay as they are
@@ -74,10 +78,22 @@ struct ConvertReport {
   int64_t source_bytes = 0, bytes = 0;     // of all tensors
 };
 
+// What is converted: tensors by the names that they get, and what is known beside them.
+struct ConvertInput {
+  WeightMap weights;
+  // Tensors whose rows follow those of the tensor of this name in the result: key and value behind the query.
+  std::map<std::string, std::vector<TensorDataPtr>, std::less<>> more_rows;
+  std::map<std::string, std::string> metadata;  // of safetensors and PyTorch files
+  GgufMetadata gguf;
+  std::vector<SkippedTensor> others;
+};
+
 // The file appears whole, or not at all. Memory is a small constant beside the header. Equal input gives equal bytes at
 // any number of threads.
 // Errors: those of reading; usage (the kind of file cannot hold the type, a pattern that is no regular expression, no
 // extension); io; cancelled.
 Result<ConvertReport> convert_model(const ConvertRequest& request);
+// As above, of tensors that are open already; `request.in` serves for messages.
+Result<ConvertReport> convert_input(const ConvertRequest& request, ConvertInput input);
 
 }  // namespace chiaro

@@ -51,6 +51,9 @@ inline GgufType gguf_type_of(const GgufValue& value) {
 // For people: "32", "true", "\"llama\"", "a list of 300000 texts".
 std::string gguf_value_text(const GgufValue& value);
 
+// Before keys that `convert` takes over from a safetensors file's metadata.
+inline constexpr std::string_view kFromSafetensors = "safetensors.";
+
 // Thread rule: immutable once read.
 class GgufMetadata {
  public:

@@ -4,14 +4,10 @@
 #include <algorithm>
 #include <array>
 
-#include "core/mapped_file.h"
 #include "core/utf8_path.h"
 #include "weights/component_files.h"
-#include "weights/file_look.h"
-#include "weights/gguf.h"
 #include "weights/printable.h"
-#include "weights/safetensors.h"
-#include "weights/torch.h"
+#include "weights/weight_file.h"
 
 namespace chiaro {
 namespace {
@@ -143,62 +139,28 @@ bool is_lora(const WeightMap& weights) {
   });
 }
 
-Status check_no_lora(const fs::path& path, const ModelComponent& component) {
-  if (!is_lora(component.weights)) return {};
+Status check_no_lora(const fs::path& path, const WeightMap& weights) {
+  if (!is_lora(weights)) return {};
   return not_a_model(path, "it holds only the tensors of a LoRA", "pass the model it was made for, and this as LoRA");
-}
-
-Status open_gguf_file(const fs::path& path, ModelComponent& component) {
-  CHIARO_ASSIGN(const GgufFile file, GgufFile::open(path));
-  component.files.push_back(path);
-  component.gguf = file.metadata();
-  CHIARO_TRY(component.weights.add(file));
-  return check_no_lora(path, component);
-}
-
-Status open_torch_file(const fs::path& path, ModelComponent& component) {
-  CHIARO_ASSIGN(const TorchFile file, TorchFile::open(path));
-  component.files.push_back(path);
-  component.metadata = file.metadata();
-  CHIARO_TRY(component.weights.add(file));
-  return check_no_lora(path, component);
-}
-
-// The tensors of one file of weights, or of the shards of an index.
-Status open_weight_file(const fs::path& path, ModelComponent& component) {
-  component.folder = path.parent_path();
-  if (is_shard_index(path)) {
-    CHIARO_ASSIGN(ComponentFiles shards, open_shard_index(path));
-    component.files = std::move(shards.files);
-    component.weights = std::move(shards.weights);
-    return check_no_lora(path, component);
-  }
-  {
-    CHIARO_ASSIGN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
-    const FileLook look = look_at(file->bytes());
-    if (look.kind == FileKind::json && path.filename() == "model_index.json") {
-      return not_a_model(path, "it is the index of a model folder", "pass the folder: " + shown(path.parent_path()));
-    }
-    if (look.kind == FileKind::gguf) return open_gguf_file(path, component);
-    if (look.kind == FileKind::zip || look.kind == FileKind::pickle) return open_torch_file(path, component);
-    if (look.kind != FileKind::safetensors) return not_a_model(path, "it looks like " + look.looks_like, look.mend);
-  }
-  CHIARO_ASSIGN(const SafetensorsFile file, SafetensorsFile::open(path));
-  component.files.push_back(path);
-  component.metadata = file.metadata();
-  CHIARO_TRY(component.weights.add(file));
-  return check_no_lora(path, component);
 }
 
 Result<ModelSource> open_file(const fs::path& path) {
   ModelSource source;
   source.kind = ModelKind::single_file;
   source.path = path;
-  ModelComponent component;
+  CHIARO_ASSIGN(ModelComponent component, open_weights(path));
+  CHIARO_TRY(check_no_lora(path, component.weights));
   component.name = std::string(kCheckpointComponent);
-  CHIARO_TRY(open_weight_file(path, component));
   source.components.emplace(component.name, std::move(component));
   return source;
+}
+
+// What a file says beside its tensors.
+void describe(const WeightFile& file, ModelComponent& component) {
+  component.metadata = file.metadata();
+  component.gguf = file.gguf();
+  component.others = file.others();
+  component.oddities = file.oddities();
 }
 
 Status check_there(const fs::path& path) {
@@ -210,28 +172,27 @@ Status check_there(const fs::path& path) {
 
 Status open_part(std::string_view flag, const fs::path& path, ModelSource& source) {
   if (path.empty()) return {};
-  ModelComponent part;
-  part.name = std::string(flag);
-  const auto open = [&]() -> Status {
-    CHIARO_TRY(check_there(path));
-    std::error_code ec;
-    if (!fs::is_directory(path, ec)) return open_weight_file(path, part);
-    part.folder = path;
-    if (is_file(path / "config.json")) {
-      CHIARO_ASSIGN(part.config, JsonConfig::open(path / "config.json"));
-    }
-    CHIARO_ASSIGN(ComponentFiles files, open_component_files(path));
-    part.files = std::move(files.files);
-    part.weights = std::move(files.weights);
-    return {};
-  };
-  Status opened = open();
-  if (!opened.ok()) return std::move(opened).error().at(flag);
-  source.parts.emplace(part.name, std::move(part));
+  auto part = open_weights(path);
+  if (!part.ok()) return Error(std::move(part).error()).at(flag);
+  Status no_lora = check_no_lora(path, part->weights);
+  if (!no_lora.ok()) return std::move(no_lora).error().at(flag);
+  part->name = std::string(flag);
+  source.parts.emplace(part->name, std::move(*part));
   return {};
 }
 
 }  // namespace
+
+std::map<std::string, std::string> ModelComponent::texts() const {
+  std::map<std::string, std::string> all = metadata;
+  for (const auto& [key, value] : gguf.values()) {
+    const auto* text = std::get_if<std::string>(&value);
+    if (text == nullptr) continue;
+    const bool taken_over = key.starts_with(kFromSafetensors);
+    all.emplace(taken_over ? key.substr(kFromSafetensors.size()) : key, *text);
+  }
+  return all;
+}
 
 Result<const ModelComponent*> ModelSource::component(std::string_view name) const {
   const auto at = components.find(name);
@@ -246,6 +207,36 @@ Result<const ModelComponent*> ModelSource::component(std::string_view name) cons
 const ModelComponent* ModelSource::part(std::string_view name) const {
   const auto at = parts.find(name);
   return at == parts.end() ? nullptr : &at->second;
+}
+
+Result<ModelComponent> open_weights(const fs::path& path) {
+  CHIARO_TRY(check_there(path));
+  ModelComponent component;
+  std::error_code ec;
+  const bool folder = fs::is_directory(path, ec);
+  component.folder = folder ? path : path.parent_path();
+  if (folder && is_file(path / "model_index.json")) {
+    return not_a_model(path, "it is the folder of a whole model, not of a part",
+                       "pass one of the folders in it, such as " + shown(path / "unet"));
+  }
+  if (folder && is_file(path / "config.json")) {
+    CHIARO_ASSIGN(component.config, JsonConfig::open(path / "config.json"));
+  }
+  if (folder || is_shard_index(path)) {
+    CHIARO_ASSIGN(ComponentFiles found, folder ? open_component_files(path) : open_shard_index(path));
+    component.files = std::move(found.files);
+    component.weights = std::move(found.weights);
+    if (component.files.size() == 1) {
+      CHIARO_ASSIGN(const WeightFile file, WeightFile::open(component.files.front()));
+      describe(file, component);
+    }
+    return component;
+  }
+  CHIARO_ASSIGN(const WeightFile file, WeightFile::open(path));
+  component.files.push_back(path);
+  describe(file, component);
+  CHIARO_TRY(file.add_to(component.weights));
+  return component;
 }
 
 Result<ModelSource> open_model(const fs::path& path) {

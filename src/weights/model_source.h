@@ -35,7 +35,13 @@ struct ModelComponent {
   std::vector<std::filesystem::path> files;     // the weights, in the order of their names
   std::map<std::string, std::string> metadata;  // of a single file of weights
   GgufMetadata gguf;                            // of a GGUF file: what it is, its tokenizer
+  std::vector<SkippedTensor> others;            // entries of a PyTorch file that are no tensors
+  std::vector<std::string> oddities;            // of a single file: what is unusual about its layout
   WeightMap weights;
+
+  // What the file says about itself in texts, of whichever kind it is: `metadata`, or the texts of `gguf`, those that
+  // `convert` took over from a safetensors file under their old keys.
+  std::map<std::string, std::string> texts() const;
 };
 
 // A component without weights: a tokenizer or a scheduler.
@@ -77,8 +83,13 @@ struct ModelSource {
   const ModelComponent* part(std::string_view name) const;
 };
 
+// The tensors of one file (safetensors, GGUF, PyTorch), of the shards of an index, or of a component's folder (with its
+// config.json), whatever they are for. The component has no name. Errors: io, bad_file.
+Result<ModelComponent> open_weights(const std::filesystem::path& path);
+
 // Plain weights are preferred; a variant ("diffusion_pytorch_model.fp16.safetensors") serves where there are none, and
-// so do shards listed by an index ("….safetensors.index.json"). No path named in a file leads out of its folder.
+// so do shards listed by an index ("….safetensors.index.json"); where there are no safetensors, the same as PyTorch's
+// .bin, then GGUF. No path named in a file leads out of its folder.
 // Errors: io (missing); bad_file naming the file that was expected, or what the file given looks like.
 Result<ModelSource> open_model(const std::filesystem::path& path);
 // As above, with parts: a part is a file of weights, or a component's folder (config.json and weights). Also errors:

@@ -261,7 +261,7 @@ TEST_F(Convert, ReadsPyTorchAndFoldersAndIndexes) {
   EXPECT_EQ(run(r).tensors.size(), 1u);
   write_file(folder_ / "model_index.json", "{}");
   r.in = folder_.path();
-  EXPECT_TRUE(error_has(convert_model(r).error(), {"as a whole", "unet"}));
+  EXPECT_TRUE(error_has(convert_model(r).error(), {"whole model", "unet"}));
   r.in = write_file(folder_ / "page", "<html>");
   EXPECT_TRUE(error_has(convert_model(r).error(), {"web page"}));
 }
@@ -347,6 +347,38 @@ TEST(ConvertType, Names) {
   EXPECT_EQ(convert_type_from_name("NVFP4"), DType::nvfp4);
   EXPECT_EQ(convert_type_from_name("q4"), std::nullopt);
   EXPECT_EQ(convert_type_from_name(""), std::nullopt);
+}
+
+// Query, key and value as one tensor: the bytes of a file that held them joined.
+TEST_F(Convert, RowsOfSeveralTensorsMakeOne) {
+  const std::vector<TensorDataPtr> parts{tensor("q", {8, 64}), tensor("kk", {4, 64}), tensor("vvv", {8, 64})};
+  std::vector<float> all;
+  for (const TensorDataPtr& t : parts) {
+    const std::vector<float> own = values(t->name, t->desc.count());
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  for (const DType type : {DType::q8_0, DType::f32}) {
+    ConvertRequest whole = request({make_tensor("q", DType::f32, {20, 64}, all)}, "whole.gguf", type);
+    whole.report_error = true;
+    const ConvertReport expected = run(whole);
+    ConvertInput input;
+    ASSERT_TRUE(input.weights.add(parts[0], "test").ok());
+    input.more_rows["q"] = {parts[1], parts[2]};
+    input.metadata = {{"modelspec.title", "toy"}};
+    ConvertRequest r = whole;
+    r.out = folder_ / "joined.gguf";
+    const auto report = convert_input(r, std::move(input));
+    ASSERT_TRUE(report.ok()) << report.error().format();
+    EXPECT_EQ(read_file(folder_ / "joined.gguf"), read_file(folder_ / "whole.gguf"));
+    EXPECT_EQ(of(*report, "q").shape, (Shape{20, 64}));
+    EXPECT_EQ(of(*report, "q").source_bytes, 20 * 64 * 4);
+    EXPECT_NEAR(of(*report, "q").rmse, of(expected, "q").rmse, 1e-9);
+  }
+  ConvertInput misfit;
+  ASSERT_TRUE(misfit.weights.add(parts[0], "test").ok());
+  misfit.more_rows["q"] = {tensor("k", {8, 32})};
+  ConvertRequest r = request({parts[0]}, "o.gguf", DType::q8_0);
+  EXPECT_TRUE(error_has(convert_input(r, std::move(misfit)).error(), {"do not fit"}));
 }
 
 }  // namespace

@@ -4,12 +4,20 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <ctime>
 #include <fstream>
 
 #include "sanitized.h"
 #include "weights/gguf.h"
 #include "weights/gguf_crafted.h"
 #include "weights/gguf_header.h"
+
+#if CHIARO_SANITIZED
+// Case 1: under ASan, which needs the address space for itself, no allocation may pass 256 MiB.
+extern "C" const char* __asan_default_options() {
+  return "max_allocation_size_mb=256";
+}
+#endif
 
 namespace chiaro {
 namespace {
@@ -128,6 +136,7 @@ std::vector<Refusal> tensor_refusals() {
   gap.start(2, 0).tensor("a", {4}, 0, 0).tensor("b", {4}, 0, 64).data(80);
   inside.start(2, 0).tensor("a", {16}, 0, 0).tensor("new", {16}, 99, 32).data(96);
   return {
+      {"0 dimensions of another tensor's bytes", with_rank(0), {"\"a\"", "offset 4294967296"}},
       {"6 dimensions", with_rank(6), {"\"a\"", "6 dimensions", "limit is 5"}},
       {"9 dimensions", with_rank(9), {"\"a\"", "9 dimensions"}},
       {"2^32 - 1 dimensions", with_rank(0xFFFFFFFFu), {"\"a\"", "4294967295 dimensions"}},
@@ -240,6 +249,7 @@ TEST(GgufRefusals, NothingIsSizedByWhatTheFileSays) {
   EXPECT_EXIT(work(), ::testing::ExitedWithCode(0), "");
 }
 
+// Case 4, the other side: processor time, since other work may share the machine.
 TEST(GgufRefusals, AGuardThatIsFast) {
   CraftedGguf file;
   file.start(5000, 1).list("tokenizer.ggml.tokens", GgufType::text, 300'000);
@@ -249,17 +259,17 @@ TEST(GgufRefusals, AGuardThatIsFast) {
   }
   file.data(5000 * 32);
   double best = 1e9;
-  for (int round = 0; round < 3; ++round) {
-    const auto start = std::chrono::steady_clock::now();
+  for (int round = 0; round < 5; ++round) {
+    const std::clock_t start = std::clock();
     const auto header = parse_gguf_header(as_bytes(file.bytes()), "f");
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    const double took = 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     ASSERT_TRUE(header.ok()) << header.error().format();
     EXPECT_EQ(header->entries.size(), 5000u);
     EXPECT_EQ(header->metadata.get_texts("tokenizer.ggml.tokens").value()[299'999], "token 299999");
-    best = std::min(best, took.count());
+    best = std::min(best, took);
   }
-  std::printf("300,000 texts and 5,000 tensors: %.1f ms (wanted: 150)\n", best);
-  EXPECT_LT(best, CHIARO_SANITIZED ? 3000 : 600);  // loosely: other work may share the machine
+  std::printf("300,000 texts and 5,000 tensors: %.1f ms of processor time (at most 150)\n", best);
+  EXPECT_LT(best, CHIARO_SANITIZED ? 3000 : 150);
 }
 
 }  // namespace

@@ -1,9 +1,12 @@
 // What a user may give as a model, and what is said to what is none.
 #include "weights/model_source.h"
 
+#include <cstring>
+
 #include "core/utf8_path.h"
 #include "weights/crafted.h"
 #include "weights/safetensors.h"
+#include "weights/torch.h"
 
 namespace chiaro {
 namespace {
@@ -165,7 +168,76 @@ TEST(ModelSource, OtherFolders) {
   EXPECT_TRUE(error_has(open_model(folder.path()).error(), {"\"checkpoint.safetensors\""}));
   fs::remove(folder / "model/unet/diffusion_pytorch_model.safetensors");
   write_file(folder / "model/unet/diffusion_pytorch_model.bin", "PK\x03\x04");
-  EXPECT_TRUE(error_has(open_model(folder / "model").error(), {"diffusion_pytorch_model.bin", "pickle"}));
+  EXPECT_TRUE(error_has(open_model(folder / "model").error(), {"component unet", "diffusion_pytorch_model.bin"}));
+}
+
+fs::path golden_torch(const char* name) {
+  return fs::path(CHIARO_SOURCE_DIR) / "tests/golden/torch" / name;
+}
+
+// What torch.save wrote, under every name that such folders have; a safetensors file of any variant is taken before.
+TEST(ModelSource, PyTorchFilesInAFolder) {
+  for (const char* name : {"diffusion_pytorch_model.bin", "pytorch_model.bin", "diffusion_pytorch_model.fp16.bin"}) {
+    const TempFolder folder;
+    make_folder(folder.path());
+    fs::remove(folder / "unet/diffusion_pytorch_model.safetensors");
+    fs::copy_file(golden_torch("linear.zip.pt"), folder / "unet" / name);
+    const auto source = open_model(folder.path());
+    ASSERT_TRUE(source.ok()) << source.error().format();
+    const ModelComponent& unet = *source->component("unet").value();
+    EXPECT_EQ(unet.files.front().filename(), name);
+    const auto file = TorchFile::open(golden_torch("linear.zip.pt"));
+    ASSERT_TRUE(file.ok());
+    ASSERT_GE(unet.weights.size(), 2u);
+    for (const TensorDataPtr& t : file->tensors()) {
+      const TensorDataPtr read = unet.weights.find(t->name);
+      ASSERT_NE(read, nullptr) << t->name;
+      EXPECT_EQ(0, std::memcmp(read->bytes, t->bytes, static_cast<size_t>(t->desc.dense_bytes()))) << t->name;
+    }
+    write_file(folder / "unet/diffusion_pytorch_model.fp16.safetensors", weights("u"));
+    EXPECT_TRUE(open_model(folder.path())->component("unet").value()->weights.has("u"));
+  }
+}
+
+TEST(ModelSource, ShardedPyTorchFiles) {
+  const TempFolder folder;
+  make_folder(folder.path());
+  fs::remove(folder / "text_encoder/model.safetensors");
+  const fs::path part = folder / "text_encoder";
+  fs::copy_file(golden_torch("linear.zip.pt"), part / "pytorch_model-00001-of-00002.bin");
+  fs::copy_file(golden_torch("shared.legacy.pt"), part / "pytorch_model-00002-of-00002.bin");
+  std::string map;
+  size_t tensors = 0;
+  for (const auto& [file, shard] : {std::pair{"linear.zip.pt", "pytorch_model-00001-of-00002.bin"},
+                                    {"shared.legacy.pt", "pytorch_model-00002-of-00002.bin"}}) {
+    const auto opened = TorchFile::open(golden_torch(file));
+    ASSERT_TRUE(opened.ok());
+    for (const TensorDataPtr& t : opened->tensors()) {
+      map += (map.empty() ? "\"" : ", \"") + t->name + "\": \"" + shard + "\"";
+      ++tensors;
+    }
+  }
+  write_file(part / "pytorch_model.bin.index.json", "{\"weight_map\": {" + map + "}}");
+  const auto source = open_model(folder.path());
+  ASSERT_TRUE(source.ok()) << source.error().format();
+  EXPECT_EQ(source->component("text_encoder").value()->weights.size(), tensors);
+  EXPECT_EQ(open_model(part / "pytorch_model.bin.index.json")->kind, ModelKind::single_file);
+  fs::remove(part / "pytorch_model-00002-of-00002.bin");
+  EXPECT_TRUE(error_has(open_model(folder.path()).error(), {"text_encoder", "00002-of-00002.bin", "not there"}));
+}
+
+// Any file of weights opens for a look, a LoRA too; as a model it is refused.
+TEST(ModelSource, WeightsThatAreNoModel) {
+  const TempFolder folder;
+  write_file(folder / "lora.safetensors", weights("lora_unet_x.lora_down.weight"));
+  const auto lora = open_weights(folder / "lora.safetensors");
+  ASSERT_TRUE(lora.ok());
+  EXPECT_EQ(lora->weights.size(), 1u);
+  EXPECT_TRUE(error_has(open_model(folder / "lora.safetensors").error(), {"LoRA"}));
+  make_folder(folder / "model");
+  EXPECT_TRUE(open_weights(folder / "model/unet")->config.has_value());
+  EXPECT_TRUE(error_has(open_weights(folder / "model").error(), {"whole model", "unet"}));
+  EXPECT_TRUE(error_has(open_weights(folder / "model/model_index.json").error(), {"pass the folder"}));
 }
 
 TEST(ModelSource, HostileIndexes) {
