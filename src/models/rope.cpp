@@ -4,7 +4,7 @@
 
 namespace chiaro::models {
 
-RopeTable::RopeTable(std::span<const int64_t> dims, double theta, RopeRounding rounding) : rounding_(rounding) {
+RopeTable::RopeTable(std::span<const int64_t> dims, double theta, RopeRounding rounding) {
   for (const int64_t dim : dims) {
     Axis axis;
     for (int64_t i = 0; i < dim; i += 2) {

@@ -34,7 +34,6 @@ class RopeTable {
   };
   const std::vector<float>& row(Axis& axis, int64_t position) const;
 
-  RopeRounding rounding_;
   std::vector<Axis> axes_;
   std::vector<float> values_;
   int64_t tokens_ = 0, pairs_ = 0;
