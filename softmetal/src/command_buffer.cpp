@@ -397,9 +397,16 @@ void CommandBuffer::waitUntilCompleted() {
           object_text(*body), "call commit first");
     return;
   }
+  bool own_handler = false;
   {
     std::unique_lock lock(body->core->mutex);
-    body->core->changed.wait(lock, [body] { return body->core->handlers_done; });
+    own_handler = !body->core->handlers_done && body->core->handler_thread == std::this_thread::get_id();
+    if (!own_handler) body->core->changed.wait(lock, [body] { return body->core->handlers_done; });
+  }
+  if (own_handler) {
+    fault(FaultKind::command_buffer, call, "a handler waits for its own command buffer", object_text(*body),
+          "it waits for its handlers: this would never end");
+    return;
   }
   observe(*body->core);
 }

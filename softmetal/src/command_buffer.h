@@ -86,8 +86,9 @@ struct Core {
   std::condition_variable changed;
   MTL::CommandBufferStatus status = MTL::CommandBufferStatusNotEnqueued;
   bool handlers_done = false;
-  bool observed = false;    // the program knows that it is complete
-  bool error_read = false;  // it asked how it ended
+  std::thread::id handler_thread;  // while handlers run
+  bool observed = false;           // the program knows that it is complete
+  bool error_read = false;         // it asked how it ended
   MTL::CommandBufferError code = MTL::CommandBufferErrorNone;
   std::string what, why, mend;
   double start = 0, end = 0;  // seconds

@@ -277,6 +277,10 @@ void run_items(Core& core) {
 void call_handlers(Core& core, const std::vector<MTL::HandlerFunction>& handlers) {
   if (handlers.empty()) return;
   const PoolScope pool;
+  {
+    const std::lock_guard lock(core.mutex);
+    core.handler_thread = std::this_thread::get_id();
+  }
   lend(core.node);
   for (const MTL::HandlerFunction& handler : handlers) handler(reinterpret_cast<MTL::CommandBuffer*>(core.node));
   unlend(core.node);

@@ -1,9 +1,10 @@
 # cmake -DPROGRAM= -P: runs leak_program in each of its ways.
 function(expect mode leaks code text)
-  execute_process(COMMAND ${CMAKE_COMMAND} -E env SOFTMETAL_LEAKS=${leaks} ASAN_OPTIONS=detect_leaks=0 ${PROGRAM} ${mode}
-    RESULT_VARIABLE result ERROR_VARIABLE error OUTPUT_QUIET)
+  set(ENV{SOFTMETAL_LEAKS} ${leaks})
+  set(ENV{ASAN_OPTIONS} detect_leaks=0)  # softmetal tells its own
+  execute_process(COMMAND ${PROGRAM} ${mode} RESULT_VARIABLE result ERROR_VARIABLE error OUTPUT_QUIET)
   if(code STREQUAL "abort")
-    if(result EQUAL 0 OR result EQUAL 70)
+    if(result MATCHES "^[0-9]+$")
       message(FATAL_ERROR "${mode}: ended with ${result}, not by a signal\n${error}")
     endif()
   elseif(NOT result EQUAL code)

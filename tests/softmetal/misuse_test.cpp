@@ -200,6 +200,15 @@ TEST_F(Misuse, CommittingTwiceAndEncodingAfterCommit) {
   EXPECT_EQ(read(y_.get()), std::vector<float>(64, 2.0f));
 }
 
+TEST_F(Misuse, AHandlerThatWaitsForItself) {
+  encode_add(encoder_, add_.get(), x_.get(), y_.get());
+  end();
+  commands_->addCompletedHandler([](MTL::CommandBuffer* done) { done->waitUntilCompleted(); });
+  commands_->commit();
+  commands_->waitUntilCompleted();
+  expect_fault(FaultKind::command_buffer, "its own command buffer");
+}
+
 TEST_F(Misuse, TheQueueHasNoPlaceLeft) {
   DeviceOptions options;
   options.real_watchdog_seconds = 0.05;

@@ -10,8 +10,9 @@ function(run)
 endfunction()
 # The example's run: its exit code (or `signal`) and what it prints.
 function(expect mode code text)
-  execute_process(COMMAND ${CMAKE_COMMAND} -E env SOFTMETAL_LEAKS=fatal SOFTMETAL_DEVICES=apple7,apple9
-    ${WORK}/build/example ${mode} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  set(ENV{SOFTMETAL_LEAKS} fatal)
+  set(ENV{SOFTMETAL_DEVICES} apple7,apple9)
+  execute_process(COMMAND ${WORK}/build/example ${mode} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   set(ended ${result})
   if(code STREQUAL "signal" AND NOT result MATCHES "^[0-9]$")
     set(ended signal)

@@ -219,6 +219,8 @@ TEST_F(Run, SeveralDevicesAtOnce) {
   EXPECT_FALSE(device->supportsFamily(MTL::GPUFamilyApple8));
   EXPECT_TRUE(guest->supportsFamily(MTL::GPUFamilyApple5));
   EXPECT_FALSE(guest->supportsFamily(MTL::GPUFamilyApple6));
+  EXPECT_TRUE(device->supportsFamily(MTL::GPUFamilyMetal3));
+  EXPECT_FALSE(guest->supportsFamily(MTL::GPUFamilyMetal3));
   EXPECT_EQ(to_text(guest->name()), "softmetal apple5-vm");
   const auto other = NS::TransferPtr(new_library(guest.get()));
   auto function = NS::TransferPtr(other->newFunction(MTLSTR("simd_total")));
