@@ -15,8 +15,9 @@ void add_device_flags(CLI::App& app, DeviceOptions& o) {
       ->type_name("N")
       ->check(CLI::Range(0, 1024).description(""));
   add_list(app, "--devices", o.devices,
-           "what may run, in order of preference, with commas or repeated: cpu, or a test device as\n"
-           "isolated:NAME[,no=OP+OP][,budget=64M][,delay=5ms] (default: cpu, and what --backend names)")
+           "what may run, in order of preference, with commas or repeated: cpu, metal0 on a Mac, or a test\n"
+           "device as isolated:NAME[,no=OP+OP][,budget=64M][,delay=5ms], softgpu:PROFILE or\n"
+           "softmetal:PROFILE[,checks=off] (default: cpu, and what --backend names)")
       ->type_name("LIST");
   add_list(app, "--backend", o.backend,
            "what runs where: te=DEVICE,diffusion=DEVICE,vae=DEVICE, all=DEVICE for the rest; A&B splits\n"

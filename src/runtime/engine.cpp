@@ -5,6 +5,7 @@
 
 #include "backend/cpu/cpu_device.h"
 #include "backend/isolated/isolated_device.h"
+#include "backend/metal/metal_device.h"
 #include "backend/softgpu/softgpu_device.h"
 #include "ops/catalogue.h"
 
@@ -61,12 +62,13 @@ struct Wanted {
   std::string name;
   std::optional<IsolatedSpec> isolated = {};
   std::optional<SoftGpuDeviceOptions> softgpu = {};
+  std::optional<MetalDeviceOptions> metal = {};
   bool guarded = false;  // the CPU's memory: see CpuDeviceOptions
 };
 
 Result<Wanted> wanted_device(const std::string& text) {
   if (text == "cpu") return Wanted{text};
-  if (text == "cpu,guard=on") return Wanted{"cpu", std::nullopt, std::nullopt, true};
+  if (text == "cpu,guard=on") return Wanted{"cpu", std::nullopt, std::nullopt, std::nullopt, true};
   if (text.starts_with(kIsolatedPrefix)) {
     CHIARO_ASSIGN(IsolatedSpec spec, parse_isolated_spec(text));
     std::string name = spec.name;
@@ -77,8 +79,13 @@ Result<Wanted> wanted_device(const std::string& text) {
     std::string name = softgpu.name;
     return Wanted{std::move(name), std::nullopt, std::move(softgpu)};
   }
+  if (is_metal_spec(text)) {
+    CHIARO_ASSIGN(MetalDeviceOptions metal, parse_metal_spec(text));
+    std::string name = metal.name;
+    return Wanted{std::move(name), std::nullopt, std::nullopt, std::move(metal)};
+  }
   return Error{ErrorCode::usage, "there is no device \"" + text + "\"", "",
-               "use cpu; isolated:NAME and softgpu:PROFILE are for tests", ""};
+               "use cpu, or metal0 on a Mac; isolated:NAME, softgpu:PROFILE and softmetal:PROFILE are for tests", ""};
 }
 
 // In order of preference, the CPU among them.
@@ -108,15 +115,27 @@ Result<std::vector<Wanted>> wanted_devices(const EngineOptions& options) {
   return wanted;
 }
 
-std::unique_ptr<Device> make_device(Engine& engine, const EngineOptions& options, const Wanted& wanted) {
+Result<std::unique_ptr<Device>> make_metal(Engine& engine, const EngineOptions& options, MetalDeviceOptions metal,
+                                           std::vector<std::string> missing) {
+  metal.threads = engine.pool().threads();
+  metal.log = engine.log_ptr();
+  metal.missing_ops = std::move(missing);
+  if (options.alter_metal) options.alter_metal(metal);
+  return make_metal_device(std::move(metal));
+}
+
+Result<std::unique_ptr<Device>> make_device(Engine& engine, const EngineOptions& options, const Wanted& wanted) {
   std::vector<std::string> missing = disabled_on(options.disabled_ops, wanted.name);
-  if (wanted.isolated) return make_isolated_device({*wanted.isolated, &engine.pool(), std::move(missing)});
+  if (wanted.metal) return make_metal(engine, options, *wanted.metal, std::move(missing));
+  if (wanted.isolated) {
+    return std::unique_ptr<Device>(make_isolated_device({*wanted.isolated, &engine.pool(), std::move(missing)}));
+  }
   if (wanted.softgpu) {
     SoftGpuDeviceOptions softgpu = *wanted.softgpu;
     softgpu.pool = &engine.pool();
     softgpu.missing_ops = std::move(missing);
     if (options.on_dispatch) softgpu.on_dispatch = options.on_dispatch;
-    return make_softgpu_device(std::move(softgpu));
+    return std::unique_ptr<Device>(make_softgpu_device(std::move(softgpu)));
   }
   CpuDeviceOptions cpu;
   cpu.allocator = engine.allocator();
@@ -140,7 +159,8 @@ Result<std::shared_ptr<Engine>> Engine::create(EngineOptions options) {
   for (const Wanted& one : wanted) names.push_back(one.name);
   CHIARO_TRY(check_disabled(options.disabled_ops, names));
   for (const Wanted& one : wanted) {
-    engine->owned_.push_back(make_device(*engine, options, one));
+    CHIARO_ASSIGN(auto device, make_device(*engine, options, one));
+    engine->owned_.push_back(std::move(device));
     engine->device_list_.push_back(engine->owned_.back().get());
   }
   return engine;

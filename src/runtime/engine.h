@@ -18,6 +18,8 @@
 
 namespace chiaro {
 
+struct MetalDeviceOptions;
+
 struct EngineOptions {
   int threads = 0;                                      // 0: one per available core
   std::shared_ptr<Allocator> allocator = {};            // null: the system's
@@ -25,17 +27,19 @@ struct EngineOptions {
   std::vector<std::string> disabled_ops = {};           // "OP" or a CPU kernel, or either "@DEVICE"
   std::shared_ptr<const KernelTable> cpu_kernels = {};  // null: the generated table (tests alter it)
   // In order of preference: "cpu", or a test device as "isolated:NAME" or "isolated:NAME,KEY=VALUE,..."
-  // (backend/isolated/spec.h), or a software GPU as "softgpu:PROFILE" (backend/softgpu). "cpu" is appended where it is
-  // not named.
+  // (backend/isolated/spec.h), a software GPU as "softgpu:PROFILE" (backend/softgpu), or a Metal device as "metal0" or
+  // "softmetal:PROFILE" (backend/metal). "cpu" is appended where it is not named.
   std::vector<std::string> devices = {};
   std::function<void(const GpuDispatch&, const SoftCounts&)> on_dispatch = {};  // of software GPUs, after each dispatch
+  std::function<void(MetalDeviceOptions&)> alter_metal =
+      {};                                   // of Metal devices, before each is made (tests alter them)
   std::vector<IsolatedSpec> isolated = {};  // of test devices that are to follow those, each by its name
 };
 
 class Engine {
  public:
   // Errors: usage for a device that there is not or that is named twice, for an option that is not understood, and for
-  // a name in disabled_ops that is no op or no device.
+  // a name in disabled_ops that is no op or no device; out_of_memory where a GPU gives no queue.
   static Result<std::shared_ptr<Engine>> create(EngineOptions options = {});
 
   ThreadPool& pool() { return *pool_; }

@@ -31,7 +31,7 @@ struct MetalCommands {
   std::vector<MetalStep> steps;
   std::vector<MetalPlace> bindings;
   std::vector<std::byte> args;
-  std::vector<std::string> labels;    // of launches: "unet.mid.norm (group_norm)"
+  std::vector<std::string> labels;    // of launches: "unet.mid (its op)"
   std::vector<uint32_t> cuts;         // first step of each command buffer
   std::vector<uint32_t> launch_cuts;  // the same with a command buffer for each launch, for profiles
 };

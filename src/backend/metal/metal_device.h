@@ -20,18 +20,22 @@ inline constexpr std::string_view kMetalPrefix = "metal", kSoftMetalPrefix = "so
 // Of the environment; read when a Metal device is made, where MetalDeviceOptions has no features of its own.
 inline constexpr const char* kMetalFeaturesVariable = "CHIARO_METAL_FEATURES";
 
+// Of softmetal. `on`: inside kernels, and order between launches. `all`: also what the CPU writes while the GPU works,
+// which copies every buffer that is bound.
+enum class SoftMetalChecks : uint8_t { off, on, all };
+
 struct MetalDeviceOptions {
   std::string name = "metal0";
-  std::optional<std::string> features = {};   // "+simd_reduce,-bf16"; nothing: the environment's
-  bool private_storage = false;               // buffers that the host does not see, reached through staging
-  bool checks = true;                         // softmetal: off is several times as fast and finds nothing in kernels
-  int64_t budget_bytes = 0;                   // 0: what the system recommends
-  int64_t largest_buffer_bytes = 0;           // 0: the device's
-  double command_buffer_seconds = 0;          // 0: a part of the watchdog's time
-  int threads = 0;                            // softmetal's; 0: one per core
-  std::shared_ptr<Log> log = {};              // null: silent
-  std::vector<std::string> missing_ops = {};  // ops it has no kernel for
-  std::vector<MaskEntry> mask = {};           // calls it refuses, whatever its kernels say
+  std::optional<std::string> features = {};             // "+simd_reduce,-bf16"; nothing: the environment's
+  bool private_storage = false;                         // buffers that the host does not see, reached through staging
+  SoftMetalChecks checks = SoftMetalChecks::on;         // softmetal: off is several times as fast
+  int64_t budget_bytes = 0;                             // 0: what the system recommends
+  int64_t largest_buffer_bytes = 0;                     // 0: the device's
+  double command_buffer_seconds = 0;                    // 0: a part of the watchdog's time
+  int threads = 0;                                      // softmetal's; 0: one per core
+  std::shared_ptr<Log> log = {};                        // null: silent
+  std::vector<std::string> missing_ops = {};            // ops it has no kernel for
+  std::vector<MaskEntry> mask = {};                     // calls it refuses, whatever its kernels say
   std::optional<std::vector<GpuMetalText>> texts = {};  // tests alter them; nothing: gpu_metal_texts()
 };
 
@@ -51,7 +55,7 @@ class MetalDeviceBase : public Device {
 
 // Whether the text begins like the name of a Metal device: metal0, metal1,storage=private, softmetal:apple7.
 bool is_metal_spec(std::string_view text);
-// metalN or softmetal:PROFILE, then options: storage=private|shared, checks=on|off (softmetal), no=OP[:DTYPE]+...,
+// metalN or softmetal:PROFILE, then options: storage=private|shared, checks=off|on|all (softmetal), no=OP[:DTYPE]+...,
 // largest=SIZE and budget=SIZE (of 1024: 64K, 16M, 2G). Errors: usage, naming the profiles or the option.
 Result<MetalDeviceOptions> parse_metal_spec(std::string_view text);
 

@@ -58,7 +58,8 @@ Result<NS::SharedPtr<MTL::Device>> soft_device(const MetalDeviceOptions& options
   softmetal::DeviceOptions soft;
   soft.profile = options.name.substr(kSoftMetalPrefix.size());
   soft.threads = options.threads;
-  if (!options.checks) soft.checks = {false, false, false};
+  const bool on = options.checks != SoftMetalChecks::off;
+  soft.checks = {on, on, options.checks == SoftMetalChecks::all};
   CHIARO_ASSIGN(const auto switches, parse_metal_features(options.features.value_or("")));
   soft.unadvertised = std::any_of(switches.begin(), switches.end(), [](const auto& one) { return one.on; });
   auto device = NS::TransferPtr(softmetal::create_device(soft));

@@ -6,7 +6,7 @@ namespace chiaro {
 namespace {
 
 bool collide(const MetalAccess& a, const MetalAccess& b) {
-  return (a.write || b.write) && a.memory == b.memory && a.begin < b.end && b.begin < a.end;
+  return (a.write || b.write) && a.memory == b.memory && std::max(a.begin, b.begin) < std::min(a.end, b.end);
 }
 
 }  // namespace

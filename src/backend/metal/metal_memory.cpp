@@ -47,6 +47,12 @@ std::byte* MetalBuffer::address() const {
   return host_ != nullptr || !whole_ ? host_ : reinterpret_cast<std::byte*>(whole_.get());
 }
 
+// Asked for only where the host touches the bytes: of memory that it never saw, softmetal knows what was written.
+std::byte* MetalBuffer::host() const {
+  if (host_ != nullptr || !whole_ || !memory_.shared()) return host_;
+  return static_cast<std::byte*>(whole_->contents());
+}
+
 Result<MetalPlace> MetalBuffer::place(int64_t offset, int64_t bytes) {
   if (whole_) return MetalPlace{whole_.get(), static_cast<NS::UInteger>(base_ + offset)};
   if (!pages_) return MetalPlace{};
@@ -110,7 +116,6 @@ Result<std::unique_ptr<Buffer>> MetalMemory::allocate(const Device& owner, int64
     made->whole_ = NS::TransferPtr(device_.newBuffer(length, shared() ? kShared : kPrivate));
     if (!made->whole_) return refusal(bytes, what, "Metal refused the buffer");
     residency_.add(*made->whole_.get());
-    if (shared()) made->host_ = static_cast<std::byte*>(made->whole_->contents());
     return std::unique_ptr<Buffer>(std::move(made));
   }
   if (!shared()) {

@@ -47,10 +47,10 @@ class MetalBuffer final : public Buffer {
   ~MetalBuffer() override;
   const Device& owner() const override { return owner_; }
   int64_t bytes() const override { return bytes_; }
-  // In shared storage the bytes themselves; in private storage a number that tells buffers apart.
+  // Tells buffers apart; not to be looked through.
   std::byte* address() const override;
-  // Null in private storage.
-  std::byte* host() const { return host_; }
+  // The bytes as the host sees them; null in private storage.
+  std::byte* host() const;
 
   // `bytes` from `offset` on as a kernel may have them. Errors: unsupported where no buffer of the device holds so
   // much; out_of_memory where Metal refuses a further view.

@@ -10,7 +10,9 @@ namespace {
 
 Error refuse(std::string_view option, std::string why) {
   return {ErrorCode::usage, "\"" + std::string(option) + "\" is no option of a Metal device", std::move(why),
-          "use storage=shared, storage=private, checks=on, checks=off, no=OP:DTYPE, largest=SIZE or budget=SIZE", ""};
+          "use storage=shared, storage=private, checks=off, checks=on, checks=all, no=OP:DTYPE, largest=SIZE or "
+          "budget=SIZE",
+          ""};
 }
 
 // Masks and sizes are written as those of isolated devices.
@@ -25,8 +27,8 @@ Status read_option(MetalDeviceOptions& options, std::string_view option) {
   const std::string value(option.substr(std::min(key.size() + 1, option.size())));
   if (key == "storage" && (value == "private" || value == "shared")) {
     options.private_storage = value == "private";
-  } else if (key == "checks" && (value == "on" || value == "off")) {
-    options.checks = value == "on";
+  } else if (key == "checks" && (value == "off" || value == "on" || value == "all")) {
+    options.checks = value == "off" ? SoftMetalChecks::off : value == "on" ? SoftMetalChecks::on : SoftMetalChecks::all;
   } else if (key == "no") {
     CHIARO_ASSIGN(IsolatedSpec masked, as_isolated(option, option));
     options.mask.insert(options.mask.end(), masked.mask.begin(), masked.mask.end());
