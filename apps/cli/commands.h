@@ -52,6 +52,7 @@ struct CompareOptions {
 };
 
 struct DevicesOptions {
+  std::vector<std::string> devices;  // further ones, as given, each a list with commas
   int threads = 0;
 };
 

@@ -3,7 +3,10 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <string>
 
+#include "backend/isolated/spec.h"
+#include "backend/metal/metal_device.h"
 #include "commands.h"
 #include "console.h"
 #include "exit_code.h"
@@ -28,6 +31,26 @@ std::string cache_text([[maybe_unused]] int64_t l2_bytes) {
 #endif
 }
 
+const char* yes_or_no(bool yes) {
+  return yes ? "yes" : "no";
+}
+
+// What the GPU says of itself, what was forced by CHIARO_METAL_FEATURES, and what kernels are planned with.
+void print_metal(const MetalDeviceFacts& facts, const gpu::Traits& gpu) {
+  std::printf("  gpu       %s, figures of the profile %s\n", facts.gpu.c_str(), facts.profile.c_str());
+  std::printf("  memory    %s, %s storage; budget %lld MiB, largest buffer %lld MiB, residency set: %s\n",
+              facts.unified_memory ? "shared with the host" : "its own", facts.private_storage ? "private" : "shared",
+              static_cast<long long>(facts.budget_bytes >> 20),
+              static_cast<long long>(facts.largest_buffer_bytes >> 20), yes_or_no(facts.residency_set));
+  std::printf("  groups    %d threads, %lld KiB\n", gpu.max_threads,
+              static_cast<long long>(gpu.threadgroup_bytes / 1024));
+  std::printf("  features  %-12s %-11s %-7s %s\n", "", "advertised", "forced", "used");
+  for (const MetalFeatureState& feature : facts.features) {
+    std::printf("            %-12s %-11s %-7s %s\n", std::string(feature.name).c_str(), yes_or_no(feature.advertised),
+                feature.forced ? (*feature.forced ? "on" : "off") : "-", yes_or_no(feature.used()));
+  }
+}
+
 void print_device(const Device& device) {
   const DeviceTraits& traits = device.traits();
   int ops = 0, with_kernels = 0;
@@ -40,8 +63,12 @@ void print_device(const Device& device) {
   }
   std::printf("%s\n", traits.name.c_str());
   std::printf("  kind      %s\n", traits.kind.c_str());
-  std::printf("  threads   %d\n", traits.threads);
-  std::printf("  caches    %s\n", cache_text(traits.l2_bytes).c_str());
+  if (const auto* metal = dynamic_cast<const MetalDeviceBase*>(&device)) {
+    print_metal(metal->facts(), traits.gpu);
+  } else {
+    std::printf("  threads   %d\n", traits.threads);
+    std::printf("  caches    %s\n", cache_text(traits.l2_bytes).c_str());
+  }
   if (traits.kind == "cpu") std::printf("  vectors   %s\n", std::string(simd_target_name()).c_str());
   std::printf("  kernels   %zu, for %d of %d computing ops (see: chiaro ops list)\n", kernels, with_kernels, ops);
 }
@@ -51,6 +78,10 @@ void print_device(const Device& device) {
 int run_devices(const DevicesOptions& options) {
   EngineOptions engine_options;
   engine_options.threads = options.threads;
+  engine_options.devices = metal_device_names();
+  for (const std::string& list : options.devices) {
+    for (std::string& spec : split_devices(list)) engine_options.devices.push_back(std::move(spec));
+  }
   auto engine = Engine::create(std::move(engine_options));
   if (!engine.ok()) {
     Console().error(engine.error());

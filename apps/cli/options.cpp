@@ -55,7 +55,11 @@ void add_devices(CLI::App& app, DevicesOptions& o) {
   c->add_option("-t,--threads", o.threads, "0: one per available core")
       ->check(CLI::Range(0, 1024).description(""))
       ->type_name("N");
-  c->footer("Examples:\n  chiaro devices\n");
+  c->add_option("--devices", o.devices, "further ones, as generate takes them")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  c->footer("Examples:\n  chiaro devices\n  chiaro devices --devices softmetal:apple7\n");
 }
 
 void add_ops(CLI::App& app, OpsOptions& o) {
