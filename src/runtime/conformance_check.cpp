@@ -44,6 +44,17 @@ std::vector<Case> cases_of(std::string_view op) {
   return cases.all();
 }
 
+double work_of(const Variant& v, const TensorDesc& out) {
+  std::vector<const TensorDesc*> descs;
+  double work = static_cast<double>(out.count());
+  for (const VariantInput& in : v.inputs) {
+    descs.push_back(in.present ? &in.desc : nullptr);
+    if (in.present) work += static_cast<double>(in.elements);
+  }
+  while (descs.size() < v.source->op->inputs.size() && !v.source->op->variadic) descs.push_back(nullptr);
+  return work + v.source->op->cost(v.source->attrs, descs, out).flops;
+}
+
 Result<Expectation> expectation(const Variant& v, const TensorDesc& out) {
   const OpDef& op = *v.source->op;
   Expectation e;

@@ -24,6 +24,9 @@ struct Expectation {
   double before_act = 0;  // the largest magnitude without the op's activation
 };
 
+// What the variant costs, roughly: operations, and elements of its operands.
+double work_of(const Variant& v, const TensorDesc& out);
+
 // In double precision; `out` is what v.infer() says. Errors: what the reference reports, and a decomposition that
 // differs from the reference.
 Result<Expectation> expectation(const Variant& v, const TensorDesc& out);

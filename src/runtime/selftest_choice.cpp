@@ -11,17 +11,18 @@
 namespace chiaro {
 namespace {
 
-// A check may do this much: products of an output's terms, roughly. Keeps the whole within seconds, also where the GPU
-// is a model of one.
-constexpr double kMostWork = 1 << 20;
+// A check may do this much, operations and elements. Keeps the whole within seconds, also where the GPU is a model of
+// one.
+constexpr double kMostWork = 1 << 22;
 
 using Features = std::set<std::string>;
+const std::string kKernel = "kernel ";  // how the features that matter most begin
 
 struct RecordedLaunches final : GpuRun {
   Features* features = nullptr;
   Status dispatch(const GpuDispatch& d) override {
     const std::string kernel(d.kernel);
-    features->insert(kernel);
+    features->insert(kKernel + kernel);
     for (size_t i = 0; i < d.constants.size(); ++i) {
       features->insert(kernel + " constant " + std::to_string(i) + "=" + std::to_string(d.constants[i].bits));
     }
@@ -31,12 +32,6 @@ struct RecordedLaunches final : GpuRun {
     return {};
   }
 };
-
-double work_of(const Variant& v, const TensorDesc& out) {
-  double work = static_cast<double>(out.count()) * static_cast<double>(v.source->k);
-  for (const VariantInput& in : v.inputs) work += in.present ? static_cast<double>(in.elements) : 0;
-  return work;
-}
 
 std::string size_class(int64_t size) {
   return size <= 1 ? "1" : size <= 16 ? "few" : size <= 64 ? "some" : "many";
@@ -78,7 +73,7 @@ std::vector<Candidate> candidates_of(const Device& device, const OpDef& op, cons
       for (const Kernel& kernel : device.kernels(op.name)) {
         const auto plan = plan_launch(device, kernel, v, *out);
         if (!plan.ok()) continue;
-        c.features.insert(std::string(kernel.name));
+        c.features.insert(kKernel + std::string(kernel.name));
         if (!kernel.name.starts_with("gpu.")) continue;
         RecordedLaunches record;
         record.features = &c.features;
@@ -104,8 +99,9 @@ struct Field {
     gain = 0;
     for (size_t i = 0; i < candidates.size(); ++i) {
       const Features& f = candidates[i].features;
-      const auto fresh = std::count_if(f.begin(), f.end(), [&](const std::string& s) { return reached.count(s) == 0; });
-      const double value = static_cast<double>(fresh) / std::pow(candidates[i].cost, 0.25);
+      double fresh = 0;
+      for (const std::string& one : f) fresh += reached.count(one) > 0 ? 0 : one.starts_with(kKernel) ? 10 : 1;
+      const double value = fresh / std::pow(candidates[i].cost, 0.25);
       if (value > gain) {
         gain = value;
         best = i;

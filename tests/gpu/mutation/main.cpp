@@ -1,0 +1,271 @@
+// Runs every mutant of the GPU kernels against the conformance cases of its own op, on software GPUs with all checks.
+//
+//   gpu_mutants LIST [--cases all|some|selftest] [--require PERCENT] [--kinds A,B] [--numbers 3,17] [--most N] [--jobs
+//   N]
+//
+// A mutant runs in a process of its own, so that one that crashes, hangs or spoils memory ends alone. Exit code 1 where
+// fewer than PERCENT were caught, or where a case fails without any mutant.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "checks.h"
+#include "mutants.h"
+
+// Which mutant is on: the kernels ask. 0: none.
+extern "C" {
+int chiaro_gpu_mutant = 0;
+}
+
+namespace chiaro::mutation {
+namespace {
+
+struct Options {
+  std::string list, cases = "all", equivalent;
+  double require = 0;
+  std::set<std::string> kinds;
+  std::set<int> numbers;
+  size_t most = SIZE_MAX;
+  int jobs = 1;
+};
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// A mutant that is being run.
+struct Child {
+  pid_t pid = -1;
+  int pipe = -1;
+  size_t index = 0;
+  double start = 0;
+};
+
+// In the child: at most 4 GiB, and an alarm for what hangs outside of a launch.
+[[noreturn]] void face(const std::vector<OpChecks*>& checks, int number, int to) {
+  double seconds = 0;
+  for (const OpChecks* one : checks) seconds += one->seconds();
+  ::alarm(static_cast<unsigned>(60 + 20 * seconds));
+  const rlimit memory{rlim_t{4} << 30, rlim_t{4} << 30};
+  ::setrlimit(RLIMIT_AS, &memory);
+  const rlimit none{0, 0};
+  ::setrlimit(RLIMIT_CORE, &none);
+  chiaro_gpu_mutant = number;
+  for (OpChecks* one : checks) {
+    const auto failure = one->failure();
+    if (!failure) continue;
+    const std::string text = failure->substr(0, 4000);  // fits into the pipe
+    if (::write(to, text.data(), text.size()) < 0) ::_exit(2);
+    ::_exit(1);
+  }
+  ::_exit(0);
+}
+
+class Runner {
+ public:
+  Runner(std::vector<Mutant> mutants, Options options)
+      : mutants_(std::move(mutants)), options_(std::move(options)), outcomes_(mutants_.size()) {}
+
+  // First every mutant against some variants of each case; what survives these faces all.
+  Status run() {
+    std::vector<size_t> all(mutants_.size());
+    std::iota(all.begin(), all.end(), size_t{0});
+    if (options_.cases == "selftest") return run_against(OpChecks::Choice::selftest, all);
+    CHIARO_TRY(run_against(OpChecks::Choice::some, all));
+    if (options_.cases == "some") return {};
+    std::erase_if(all, [&](size_t i) { return !outcomes_[i].by.empty(); });
+    return run_against(OpChecks::Choice::all, all);
+  }
+
+  // Enough of those that can be caught must be; a mutant that is caught was no equivalent one.
+  int report() const {
+    int caught = 0, counted = 0, false_claims = 0;
+    for (size_t i = 0; i < mutants_.size(); ++i) {
+      const bool found = !outcomes_[i].by.empty(), equivalent = !mutants_[i].equivalent.empty();
+      if (!found) std::printf("SURVIVED %s\n", mutants_[i].text().c_str());
+      if (equivalent)
+        std::printf("    %s: %s\n", found ? "CAUGHT, but listed as equivalent" : "equivalent",
+                    mutants_[i].equivalent.c_str());
+      false_claims += equivalent && found ? 1 : 0;
+      counted += equivalent ? 0 : 1;
+      caught += !equivalent && found ? 1 : 0;
+    }
+    std::fputs(summary(mutants_, outcomes_).c_str(), stdout);
+    const bool enough = counted > 0 && 100.0 * caught >= options_.require * counted;
+    if (!enough) std::printf("fewer than %.1f %% were caught\n", options_.require);
+    return enough && false_claims == 0 ? 0 : 1;
+  }
+
+ private:
+  // By op, so that only one set of cases is in memory.
+  Status run_against(OpChecks::Choice choice, const std::vector<size_t>& indices) {
+    std::map<std::vector<std::string>, std::vector<size_t>> by_ops;
+    for (const size_t i : indices) by_ops[mutants_[i].ops].push_back(i);
+    for (const auto& [ops, own] : by_ops) CHIARO_TRY(run_ops(choice, ops, own));
+    return {};
+  }
+
+  Status run_ops(OpChecks::Choice choice, const std::vector<std::string>& ops, const std::vector<size_t>& numbers) {
+    std::vector<std::unique_ptr<OpChecks>> owned;
+    std::vector<OpChecks*> checks;
+    size_t count = 0;
+    double seconds = 0;
+    for (const std::string& op : ops) {
+      CHIARO_ASSIGN(owned.emplace_back(), OpChecks::make(devices_, op, choice));
+      checks.push_back(owned.back().get());
+      count += checks.back()->size();
+      seconds += checks.back()->seconds();
+    }
+    std::printf("%s and its like: %zu checks, %.1f s without a mutant; %zu mutants\n", ops.front().c_str(), count,
+                seconds, numbers.size());
+    std::fflush(stdout);
+    for (const size_t index : numbers) {
+      if (static_cast<int>(running_.size()) >= options_.jobs) collect();
+      CHIARO_TRY(start(index, checks));
+    }
+    while (!running_.empty()) collect();
+    return {};
+  }
+
+  Status start(size_t index, const std::vector<OpChecks*>& checks) {
+    int ends[2];
+    if (::pipe(ends) != 0) return Error{ErrorCode::io, "cannot make a pipe", "", "", ""};
+    std::fflush(stdout);
+    const pid_t pid = ::fork();
+    if (pid < 0) return Error{ErrorCode::out_of_memory, "cannot start a process", "", "", ""};
+    if (pid == 0) {
+      ::close(ends[0]);
+      face(checks, mutants_[index].number, ends[1]);
+    }
+    ::close(ends[1]);
+    running_.push_back({pid, ends[0], index, now()});
+    return {};
+  }
+
+  // Waits for one of those that run.
+  void collect() {
+    int status = 0;
+    const pid_t pid = ::waitpid(-1, &status, 0);
+    const auto child = std::find_if(running_.begin(), running_.end(), [&](const Child& c) { return c.pid == pid; });
+    if (child == running_.end()) return;
+    Outcome& outcome = outcomes_[child->index];
+    outcome.seconds = now() - child->start;
+    char text[4096];
+    for (ssize_t n = 0; (n = ::read(child->pipe, text, sizeof text)) > 0;) {
+      outcome.why.append(text, static_cast<size_t>(n));
+    }
+    ::close(child->pipe);
+    if (WIFSIGNALED(status)) {
+      outcome.by = WTERMSIG(status) == SIGALRM ? "time limit" : "crash";
+      outcome.why = ::strsignal(WTERMSIG(status));
+    } else if (WEXITSTATUS(status) != 0) {
+      outcome.by = caught_by(outcome.why);
+    }
+    const Mutant& mutant = mutants_[child->index];
+    std::printf("%s %.2f s [%s] %s\n    %s\n", outcome.by.empty() ? "survived" : "caught", outcome.seconds,
+                outcome.by.c_str(), mutant.text().c_str(), outcome.why.substr(0, 300).c_str());
+    std::fflush(stdout);
+    running_.erase(child);
+  }
+
+  std::vector<Mutant> mutants_;
+  Options options_;
+  std::vector<Outcome> outcomes_;
+  Devices devices_;
+  std::vector<Child> running_;
+};
+
+std::set<std::string> words(const std::string& text) {
+  std::set<std::string> all;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    all.insert(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return all;
+}
+
+bool read_options(int argc, char** argv, Options& o) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (!name.starts_with("--")) {
+      o.list = name;
+      continue;
+    }
+    if (++i >= argc) return false;
+    const std::string value = argv[i];
+    if (name == "--equivalent") {
+      o.equivalent = value;
+    } else if (name == "--cases") {
+      o.cases = value;
+    } else if (name == "--require") {
+      o.require = std::atof(value.c_str());
+    } else if (name == "--kinds") {
+      o.kinds = words(value);
+    } else if (name == "--numbers") {
+      for (const std::string& word : words(value)) o.numbers.insert(std::atoi(word.c_str()));
+    } else if (name == "--most") {
+      o.most = static_cast<size_t>(std::atoi(value.c_str()));
+    } else if (name == "--jobs") {
+      o.jobs = std::max(1, std::atoi(value.c_str()));
+    } else {
+      return false;
+    }
+  }
+  return !o.list.empty() && (o.cases == "all" || o.cases == "some" || o.cases == "selftest");
+}
+
+// Those asked for; of more than `most`, evenly spread ones.
+std::vector<Mutant> chosen(std::vector<Mutant> all, const Options& o) {
+  std::erase_if(all, [&](const Mutant& m) {
+    return (!o.kinds.empty() && o.kinds.count(m.kind) == 0) || (!o.numbers.empty() && o.numbers.count(m.number) == 0);
+  });
+  if (all.size() <= o.most) return all;
+  std::erase_if(all, [](const Mutant& m) { return !m.equivalent.empty(); });
+  std::vector<Mutant> some;
+  for (size_t i = 0; i < o.most; ++i) some.push_back(all[i * all.size() / o.most]);
+  return some;
+}
+
+}  // namespace
+}  // namespace chiaro::mutation
+
+int main(int argc, char** argv) {
+  using namespace chiaro::mutation;
+  Options options;
+  if (!read_options(argc, argv, options)) {
+    std::fputs(
+        "usage: gpu_mutants LIST [--cases all|some|selftest] [--require PERCENT] [--kinds A,B] [--numbers 3,17] "
+        "[--most N] [--jobs N] [--equivalent FILE]\n",
+        stderr);
+    return 2;
+  }
+  auto mutants = read_mutants(options.list);
+  if (!mutants.ok()) {
+    std::fprintf(stderr, "%s\n", mutants.error().format().c_str());
+    return 2;
+  }
+  if (!options.equivalent.empty()) {
+    const chiaro::Status marked = mark_equivalent(*mutants, options.equivalent);
+    if (!marked.ok()) {
+      std::fprintf(stderr, "%s\n", marked.error().format().c_str());
+      return 2;
+    }
+  }
+  Runner runner(chosen(std::move(*mutants), options), options);
+  const chiaro::Status status = runner.run();
+  if (!status.ok()) {
+    std::fprintf(stderr, "%s\n", status.error().format().c_str());
+    return 1;
+  }
+  return runner.report();
+}
