@@ -34,7 +34,7 @@ Result<WeightShapes> zimage_tensors(int64_t layers) {
     const auto original = original_zimage_name(name, config);
     if (!original) continue;  // a key or a value: a part of the query's tensor
     Shape whole = shape;
-    if (original->find(".qkv.") != std::string::npos) whole[0] *= 3;
+    if (!zimage_parts(*original).empty()) whole[0] *= 3;
     stored.emplace(*original, whole);
   }
   return stored;
