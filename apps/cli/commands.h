@@ -24,10 +24,20 @@ struct DeviceOptions {
 // Parts of a model in files of their own: sd-cli's flags.
 struct PartOptions {
   std::string diffusion_model, vae, clip_l, clip_g, t5xxl, llm, taesd, prediction;
+  bool taesd_preview_only = false;
+};
+
+// sd-cli's flags about pictures that are not finished.
+struct PreviewFlags {
+  std::string kind = "none";  // proj, tae, vae
+  std::string path = "./preview.png";
+  int interval = 1;
+  bool noisy = false;
 };
 
 struct GenerateOptions {
   PartOptions parts;
+  PreviewFlags preview;
   std::optional<std::string> model, prompt, negative_prompt, sampling_method, schedule, rng, precision;
   std::optional<int> width, height, steps, clip_skip;
   std::optional<double> cfg_scale, eta;

@@ -10,10 +10,13 @@
 #include "console.h"
 #include "core/utf8_path.h"
 #include "exit_code.h"
+#include "model_path.h"
+#include "models/checkpoint.h"
 #include "models/detect.h"
 #include "progress_bar.h"
 #include "signals.h"
 #include "weights/convert.h"
+#include "weights/convert_folder.h"
 #include "weights/model_source.h"
 #include "weights/printable.h"
 
@@ -42,14 +45,8 @@ Result<ConvertRule> read_rule(const std::string& text) {
 }
 
 // What ComfyUI's reader of GGUF files calls the model; empty where it is none of those known here.
-std::string architecture_of(const std::filesystem::path& path) {
-  std::error_code ec;
-  if (std::filesystem::is_directory(path, ec)) return {};
-  const auto source = open_model(path);  // what is wrong with it, the conversion says
-  if (!source.ok()) return {};
-  const auto component = source->component(kCheckpointComponent);
-  if (!component.ok()) return {};
-  const models::FoundNetworks found = models::find_networks((*component)->weights);
+std::string architecture_of(const WeightMap& weights) {
+  const models::FoundNetworks found = models::find_networks(weights);
   if (!found.unet) return {};
   const auto family = models::family_of(found.unet->config);
   if (!family) return {};
@@ -77,9 +74,49 @@ class ConvertBar {
   int shown_ = -1;
 };
 
+bool is_model_folder(const std::filesystem::path& path) {
+  std::error_code ec;
+  return std::filesystem::exists(path / "model_index.json", ec);
+}
+
+// All components in one report, each tensor below its component's name.
+ConvertReport joined(FolderReport folder, Console& console) {
+  ConvertReport all;
+  for (auto& [component, report] : folder.components) {
+    const std::string prefix = component + "/";
+    for (ConvertedTensor& t : report.tensors) {
+      t.name.insert(0, prefix);
+      all.tensors.push_back(std::move(t));
+    }
+    for (const SkippedTensor& s : report.skipped) all.skipped.push_back({prefix + s.name, s.reason});
+    for (const SkippedTensor& s : report.others) all.others.push_back({prefix + s.name, s.reason});
+    for (const std::string& name : report.scales) all.scales.push_back(prefix + name);
+    for (const std::string& key : report.metadata_lost) all.metadata_lost.push_back(prefix + key);
+    all.source_bytes += report.source_bytes;
+    all.bytes += report.bytes;
+  }
+  if (!folder.left_out.empty()) {
+    console.notice("left out, as it changes no picture: " + printable_list(folder.left_out));
+  }
+  return all;
+}
+
+// A folder becomes a folder, or by the ending of the name one checkpoint.
+Result<ConvertReport> convert_whole(ConvertRequest& request, Console& console) {
+  if (request.out.extension() != ".gguf" && request.out.extension() != ".safetensors") {
+    CHIARO_ASSIGN(FolderReport report, convert_folder(request));
+    return joined(std::move(report), console);
+  }
+  CHIARO_ASSIGN(const ModelSource source, open_model(request.in));
+  CHIARO_ASSIGN(ConvertInput input, models::checkpoint_of(source));
+  request.architecture = architecture_of(input.weights);
+  return convert_input(request, std::move(input));
+}
+
 Result<ConvertReport> convert(const ConvertOptions& options, Console& console) {
   ConvertRequest request;
-  request.in = path_from_utf8(options.model);
+  CHIARO_ASSIGN(const ModelPath model, find_model(options.model));
+  request.in = path_from_utf8(model.path);
   request.out = path_from_utf8(options.output);
   if (!options.type.empty()) {
     CHIARO_ASSIGN(request.type, read_type(options.type));
@@ -88,7 +125,6 @@ Result<ConvertReport> convert(const ConvertOptions& options, Console& console) {
     CHIARO_ASSIGN(ConvertRule rule, read_rule(text));
     request.rules.push_back(std::move(rule));
   }
-  request.architecture = architecture_of(request.in);
   request.join_rows = options.join_rows;
   request.report_error = options.report_error;
   ThreadPool pool(options.threads);
@@ -96,6 +132,10 @@ Result<ConvertReport> convert(const ConvertOptions& options, Console& console) {
   request.cancel = &catch_interrupts();
   ConvertBar bar(console);
   request.on_progress = [&bar](int64_t done, int64_t total) { bar.update(done, total); };
+  if (is_model_folder(request.in)) return convert_whole(request, console);
+  if (const auto source = open_weights(request.in); source.ok()) {  // what is wrong with it, the conversion says
+    request.architecture = architecture_of(source->weights);
+  }
   return convert_model(request);
 }
 

@@ -7,7 +7,7 @@
 namespace chiaro::cli {
 
 struct ConvertOptions {
-  std::string model, output;
+  std::string model, output;       // a file or folder; a file, or for a model folder a new folder
   std::string type;                // empty: types stay
   std::vector<std::string> rules;  // REGEX=TYPE
   bool join_rows = false;          // --join-rows

@@ -13,6 +13,7 @@
 #include "exit_code.h"
 #include "model_path.h"
 #include "output_names.h"
+#include "pipeline/image/image_io.h"
 #include "pipeline/image/metadata.h"
 #include "progress_bar.h"
 #include "runtime/profile.h"
@@ -42,7 +43,29 @@ struct Job {
   GenerateRequest request;  // its `engine`: what the session is loaded with
   ModelPath model;
   OutputNames outputs;
+  PreviewOptions preview;
+  std::filesystem::path preview_path;
 };
+
+// Previews go to a file of their own, which is known to be writable before the work begins.
+Status read_preview(const PreviewFlags& flags, Job& job) {
+  constexpr std::pair<std::string_view, PreviewKind> kKinds[] = {
+      {"none", PreviewKind::none}, {"proj", PreviewKind::proj}, {"tae", PreviewKind::tae}, {"vae", PreviewKind::vae}};
+  for (const auto& [name, kind] : kKinds) {
+    if (flags.kind == name) job.preview.kind = kind;
+  }
+  job.preview.interval = flags.interval;
+  job.preview.noisy = flags.noisy;
+  if (job.preview.kind == PreviewKind::none) return {};
+  CHIARO_TRY(check_picture_name(flags.path, "--preview-path"));
+  job.preview_path = path_from_utf8(flags.path);
+  CHIARO_TRY(check_writable(job.preview_path, "--preview-path"));
+  std::error_code ec;
+  const auto place = [&](const std::filesystem::path& path) { return std::filesystem::weakly_canonical(path, ec); };
+  if (place(job.preview_path) != place(job.outputs.name(0))) return {};
+  return Error{ErrorCode::usage, "--preview-path and --output are the same file", "",
+               "give the previews a file of their own", flags.path};
+}
 
 void override_engine(const DeviceOptions& given, EngineSettings& engine) {
   if (!given.devices.empty()) engine.devices = given.device_list();
@@ -89,6 +112,7 @@ Result<Job> prepare(const GenerateOptions& o) {
   std::optional<std::string> model;
   CHIARO_TRY(read_request(o, job.request, model));
   CHIARO_ASSIGN(job.outputs, OutputNames::make(o.output));
+  CHIARO_TRY(read_preview(o.preview, job));
   if (!o.profile.empty()) CHIARO_TRY(check_writable(path_from_utf8(o.profile), "--profile"));
   CHIARO_ASSIGN(job.model, find_model(model));
   return job;
@@ -136,6 +160,7 @@ class GenerateCommand {
     load.model = job.model.path;
     const PartOptions& parts = options_.parts;
     load.parts = {parts.diffusion_model, parts.vae, parts.clip_l, parts.clip_g, parts.t5xxl, parts.llm, parts.taesd};
+    load.taesd_preview_only = parts.taesd_preview_only;
     load.prediction = parts.prediction;
     load.threads = options_.device.threads;
     load.log = console_.sink();
@@ -154,6 +179,10 @@ class GenerateCommand {
     c.on_progress = [this](const Progress& progress) { bar_.update(progress); };
     c.on_picture = [this, &job](const Picture& picture, int index, const GenerateRequest& used) {
       return save(job, picture, index, used);
+    };
+    c.preview = job.preview;
+    c.on_preview = [&job](const Picture& p, int, int) {
+      return save_png(job.preview_path, p.width, p.height, p.rgb, {});
     };
     if (!options_.profile.empty()) {
       c.on_op = [this](const OpTime& t) {

@@ -49,9 +49,25 @@ void add_part_flags(CLI::App& app, PartOptions& o) {
   part("--clip_g", o.clip_g, "of SDXL: refused, as no supported family uses it");
   part("--t5xxl", o.t5xxl, "of Flux and SD3: refused likewise");
   part("--llm", o.llm, "of Qwen-Image and Z-Image: refused likewise");
-  part("--taesd", o.taesd, "a small decoder in place of the VAE");
+  part("--taesd,--tae", o.taesd, "a TAESD, a small decoder: makes the pictures in place of the VAE");
+  app.add_flag("--taesd-preview-only", o.taesd_preview_only, "the TAESD makes previews, the VAE the pictures");
   app.add_option("--prediction", o.prediction, "epsilon or v, where the model does not say (default: the model's)")
       ->type_name("NAME");
+}
+
+void add_preview_flags(CLI::App& app, PreviewFlags& o) {
+  app.add_option(
+         "--preview", o.kind,
+         "show the picture while it is made: proj (colours of the latents, quick), tae (by --taesd), vae (by the "
+         "model's decoder, slow) or none (default); changes no byte of the picture")
+      ->check(CLI::IsMember({"none", "proj", "tae", "vae"}).description(""))
+      ->type_name("NAME");
+  app.add_option("--preview-path", o.path, "the file that holds the latest preview (default: ./preview.png)")
+      ->type_name("FILE.png");
+  app.add_option("--preview-interval", o.interval, "steps from one preview to the next (default: 1)")
+      ->check(CLI::Range(1, 1'000'000).description(""))
+      ->type_name("N");
+  app.add_flag("--preview-noisy", o.noisy, "show the noisy latents themselves");
 }
 
 void add_request_flags(CLI::App& app, GenerateOptions& o) {
@@ -81,8 +97,8 @@ void add_request_flags(CLI::App& app, GenerateOptions& o) {
 }
 
 void add_engine_flags(CLI::App& app, GenerateOptions& o) {
-  add(app, "-m,--model", o.model, "a diffusers folder or a .safetensors checkpoint (default: the one that ships)",
-      "PATH");
+  add(app, "-m,--model", o.model,
+      "a diffusers folder or a checkpoint: .safetensors, .gguf, .ckpt, .pt (default: the one that ships)", "PATH");
   app.add_option("-o,--output", o.output,
                  "further pictures: _2, _3, ...; or %d, %03d in it is the number, from 0 (default: output.png)")
       ->type_name("FILE.png");
@@ -102,18 +118,21 @@ void add_generate_flags(CLI::App& app, GenerateOptions& options) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_request_flags(app, options);
   add_part_flags(app, options.parts);
+  add_preview_flags(app, options.preview);
   add_engine_flags(app, options);
   add_peer_flags(app, options);
-  app.footer(std::string("Examples:\n"
-                         "  chiaro -p \"a red apple on a blue background\"\n"
-                         "  chiaro -m sd-v1-5.safetensors -p \"a lighthouse\" -n blurry -W 512 -H 512 --steps 30 -s 7\n"
-                         "  chiaro -p \"a cat\" -b 4 -s -1 -o cat_%03d.png     four pictures, random seed\n"
-                         "  chiaro --from output.png --steps 40               the same picture, more steps\n"
-                         "  echo \"a (small:1.3) boat\" | chiaro -p -           the prompt from standard input\n"
-                         "  chiaro -p \"a cat\" --backend diffusion=isolated:a --vae-on-cpu\n\n"
-                         "Flags of sd-cli about memory are accepted and named; Chiaro decides those itself.\n"
-                         "The paths of the pictures are printed on standard output, all else on standard error.\n") +
-             kExitCodeHelp);
+  app.footer(
+      std::string("Examples:\n"
+                  "  chiaro -p \"a red apple on a blue background\"\n"
+                  "  chiaro -m sd-v1-5.safetensors -p \"a lighthouse\" -n blurry -W 512 -H 512 --steps 30 -s 7\n"
+                  "  chiaro -p \"a cat\" -b 4 -s -1 -o cat_%03d.png     four pictures, random seed\n"
+                  "  chiaro --from output.png --steps 40               the same picture, more steps\n"
+                  "  echo \"a (small:1.3) boat\" | chiaro -p -           the prompt from standard input\n"
+                  "  chiaro -p \"a cat\" --preview proj                   preview.png shows it while it is made\n"
+                  "  chiaro -p \"a cat\" --backend diffusion=isolated:a --vae-on-cpu\n\n"
+                  "Flags of sd-cli about memory are accepted and named; Chiaro decides those itself.\n"
+                  "The paths of the pictures are printed on standard output, all else on standard error.\n") +
+      kExitCodeHelp);
 }
 
 }  // namespace chiaro::cli

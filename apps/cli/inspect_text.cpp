@@ -34,11 +34,54 @@ std::string name_lines(const char* title, const std::vector<std::string>& names)
   return text;
 }
 
+using Dtypes = std::vector<std::pair<std::string, int64_t>>;
+
+ordered_json dtypes_json(const Dtypes& dtypes) {
+  ordered_json json = ordered_json::object();
+  for (const auto& [name, tensors] : dtypes) json[name] = tensors;
+  return json;
+}
+
 ordered_json component_json(const ComponentInfo& c) {
-  ordered_json dtypes = ordered_json::object();
-  for (const auto& [name, tensors] : c.dtypes) dtypes[name] = tensors;
-  return {{"role", c.role},   {"family", c.family}, {"tensors", c.tensors}, {"parameters", c.parameters},
-          {"bytes", c.bytes}, {"dtypes", dtypes}};
+  return {{"role", c.role},       {"family", c.family},
+          {"tensors", c.tensors}, {"parameters", c.parameters},
+          {"bytes", c.bytes},     {"dtypes", dtypes_json(c.dtypes)}};
+}
+
+ordered_json files_json(const std::vector<FileMetadata>& files) {
+  ordered_json json = ordered_json::array();
+  for (const FileMetadata& m : files) {
+    json.push_back({{"file", m.file}, {"format", m.format}, {"metadata", m.entries}});
+  }
+  return json;
+}
+
+std::string component_line(const std::string& name, int64_t tensors, int64_t parameters, int64_t bytes,
+                           const Dtypes& dtypes) {
+  std::string types;
+  for (const auto& [dtype, count] : dtypes) types += fmt::format(" {} {},", count, dtype);
+  if (!types.empty()) types.pop_back();
+  return fmt::format("{:<11} {}: {} tensors, {:.2f} M parameters, {:.1f} MiB,{}\n", "component", name, tensors,
+                     static_cast<double>(parameters) / 1e6, static_cast<double>(bytes) / 0x1p20, types);
+}
+
+std::string files_lines(const std::vector<FileMetadata>& files) {
+  std::string text;
+  for (const FileMetadata& m : files) {
+    text += fmt::format("{:<11} {} ({})\n", "file", printable(m.file), m.format);
+    for (const auto& [key, value] : m.entries) {
+      const bool whole = value.size() <= kMostMetadata;
+      text += fmt::format("  {}: {}{}\n", printable(key), printable(value.substr(0, kMostMetadata)),
+                          whole ? "" : " ... (--json has all)");
+    }
+  }
+  return text;
+}
+
+std::string odd_lines(const std::vector<std::string>& odd) {
+  std::string text;
+  for (const std::string& sentence : odd) text += fmt::format("{:<11} {}\n", "odd", printable(sentence));
+  return text;
 }
 
 std::string dump(const ordered_json& json) {
@@ -47,36 +90,55 @@ std::string dump(const ordered_json& json) {
 
 }  // namespace
 
-std::string model_lines(const ModelInfo& info, const std::vector<FileMetadata>& metadata) {
+std::string weights_lines(const WeightsReport& report) {
+  const models::Identity& id = report.identity;
+  std::string text = fmt::format("{:<11} {}\n{:<11} {}\n", "weights", printable(report.path), "is", id.is);
+  for (const models::IdentifiedPart& p : id.parts) {
+    const std::string name = fmt::format("{} ({}{}{})", p.role, p.what, p.prefix.empty() ? "" : ", below ", p.prefix);
+    text += component_line(printable(name), p.tensors, p.parameters, p.bytes, p.dtypes);
+  }
+  return text + files_lines(report.files) + odd_lines(id.odd) + name_lines("unused", id.unused) +
+         name_lines("skipped", report.skipped);
+}
+
+std::string weights_json(const WeightsReport& report) {
+  const models::Identity& id = report.identity;
+  ordered_json components = ordered_json::array();
+  for (const models::IdentifiedPart& p : id.parts) {
+    components.push_back({{"role", p.role},
+                          {"family", p.what},
+                          {"prefix", p.prefix},
+                          {"tensors", p.tensors},
+                          {"parameters", p.parameters},
+                          {"bytes", p.bytes},
+                          {"dtypes", dtypes_json(p.dtypes)}});
+  }
+  return dump({{"weights", report.path},
+               {"is", id.is},
+               {"components", components},
+               {"files", files_json(report.files)},
+               {"odd", id.odd},
+               {"unused", id.unused},
+               {"skipped", report.skipped}});
+}
+
+std::string model_lines(const ModelInfo& info, const std::vector<FileMetadata>& files,
+                        const std::vector<std::string>& odd) {
   std::string text = fmt::format("{:<11} {}\n{:<11} {}\n{:<11} {}\n", "model", printable(info.path), "family",
                                  printable(info.family), "kind", info.kind);
   for (const ComponentInfo& c : info.components) {
-    std::string dtypes;
-    for (const auto& [name, tensors] : c.dtypes) dtypes += fmt::format(" {} {},", tensors, name);
-    if (!dtypes.empty()) dtypes.pop_back();
-    text += fmt::format("{:<11} {}: {} tensors, {:.2f} M parameters, {:.1f} MiB,{}\n", "component",
-                        c.role + " (" + c.family + ")", c.tensors, static_cast<double>(c.parameters) / 1e6,
-                        static_cast<double>(c.bytes) / 0x1p20, dtypes);
+    text += component_line(c.role + " (" + c.family + ")", c.tensors, c.parameters, c.bytes, c.dtypes);
   }
   text += fmt::format("{:<11} {}\n{:<11} {}\n{:<11} {}x{}\n", "prediction", info.prediction, "sampler",
                       info.default_sampler, "size", info.default_width, info.default_height);
-  for (const FileMetadata& m : metadata) {
-    text += fmt::format("{:<11} {}\n", "metadata", printable(m.file));
-    for (const auto& [key, value] : m.entries) {
-      const bool whole = value.size() <= kMostMetadata;
-      text += fmt::format("  {}: {}{}\n", printable(key), printable(value.substr(0, kMostMetadata)),
-                          whole ? "" : " ... (--json has all)");
-    }
-  }
-  return text + name_lines("unused", info.unused) + name_lines("missing", info.missing) +
-         name_lines("skipped", info.skipped);
+  return text + files_lines(files) + odd_lines(odd) + name_lines("unused", info.unused) +
+         name_lines("missing", info.missing) + name_lines("skipped", info.skipped);
 }
 
-std::string model_json(const ModelInfo& info, const std::vector<FileMetadata>& metadata) {
+std::string model_json(const ModelInfo& info, const std::vector<FileMetadata>& files,
+                       const std::vector<std::string>& odd) {
   ordered_json components = ordered_json::array();
   for (const ComponentInfo& c : info.components) components.push_back(component_json(c));
-  ordered_json files = ordered_json::array();
-  for (const FileMetadata& m : metadata) files.push_back({{"file", m.file}, {"metadata", m.entries}});
   return dump({{"model", info.path},
                {"family", info.family},
                {"kind", info.kind},
@@ -85,7 +147,8 @@ std::string model_json(const ModelInfo& info, const std::vector<FileMetadata>& m
                {"default_sampler", info.default_sampler},
                {"default_width", info.default_width},
                {"default_height", info.default_height},
-               {"files", files},
+               {"files", files_json(files)},
+               {"odd", odd},
                {"unused", info.unused},
                {"missing", info.missing},
                {"skipped", info.skipped}});

@@ -6,18 +6,32 @@
 #include <vector>
 
 #include "chiaro/chiaro.h"
+#include "models/identify.h"
 #include "pipeline/image/image_io.h"
 
 namespace chiaro::cli {
 
-// What a weights file says about itself (the __metadata__ of safetensors).
+// A file of weights, and what it says about itself: the metadata of safetensors and GGUF, the short entries of PyTorch.
 struct FileMetadata {
-  std::string file;
+  std::string file, format;
   std::map<std::string, std::string> entries;
 };
 
-std::string model_lines(const ModelInfo& info, const std::vector<FileMetadata>& metadata);
-std::string model_json(const ModelInfo& info, const std::vector<FileMetadata>& metadata);
+// A file or folder of weights, whether a whole model or not.
+struct WeightsReport {
+  std::string path;
+  models::Identity identity;
+  std::vector<FileMetadata> files;
+  std::vector<std::string> skipped;  // "name: reason"
+};
+
+std::string weights_lines(const WeightsReport& report);
+std::string weights_json(const WeightsReport& report);
+// A whole model; `odd` as in Identity.
+std::string model_lines(const ModelInfo& info, const std::vector<FileMetadata>& files,
+                        const std::vector<std::string>& odd);
+std::string model_json(const ModelInfo& info, const std::vector<FileMetadata>& files,
+                       const std::vector<std::string>& odd);
 std::string picture_lines(const Image& image, const PngText& text);
 std::string picture_json(const Image& image, const PngText& text);
 

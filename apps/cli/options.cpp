@@ -30,7 +30,7 @@ struct Parsed {
 
 void add_inspect(CLI::App& app, InspectOptions& o) {
   auto* c = app.add_subcommand("inspect", "what a model consists of, or how a picture was made");
-  c->add_option("file", o.file, "a model folder, a .safetensors checkpoint, or a picture")
+  c->add_option("file", o.file, "a model, any file of weights (.safetensors, .gguf, .ckpt, .pt, .bin), or a picture")
       ->required()
       ->type_name("FILE");
   c->add_flag("--json", o.json, "as JSON, on standard output");
@@ -55,11 +55,7 @@ void add_devices(CLI::App& app, DevicesOptions& o) {
   c->add_option("-t,--threads", o.threads, "0: one per available core")
       ->check(CLI::Range(0, 1024).description(""))
       ->type_name("N");
-  c->add_option("--devices", o.devices, "further ones, as generate takes them")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false)
-      ->type_name("LIST");
-  c->footer("Examples:\n  chiaro devices\n  chiaro devices --devices softmetal:apple7\n");
+  c->footer("Examples:\n  chiaro devices\n");
 }
 
 void add_ops(CLI::App& app, OpsOptions& o) {
@@ -149,9 +145,10 @@ void add_convert(CLI::App& app, ConvertOptions& o) {
   c->add_option("-m,--model", o.model, "a checkpoint, GGUF file, PyTorch file or model folder")
       ->required()
       ->type_name("PATH");
-  c->add_option("-o,--output", o.output, "what to write, by its ending")
+  c->add_option("-o,--output", o.output,
+                "what to write, by its ending; without one, a model folder becomes a new folder")
       ->required()
-      ->type_name("FILE.gguf|.safetensors");
+      ->type_name("FILE.gguf|FILE.safetensors|FOLDER");
   c->add_option("--type", o.type, "f32, f16, bf16, f8_e4m3, f8_e5m2, q8_0, q4_K, ... (default: types stay)")
       ->type_name("TYPE");
   c->add_option("--tensor-type", o.rules, "a type for tensors by name; the first that matches wins; may be repeated")
@@ -166,16 +163,21 @@ void add_convert(CLI::App& app, ConvertOptions& o) {
   c->footer(
       "Examples:\n  chiaro convert -m sd-v1-5.safetensors -o sd-v1-5.q8_0.gguf --type q8_0\n"
       "  chiaro convert -m model.ckpt -o model.safetensors\n"
-      "  chiaro convert -m sd.safetensors -o sd.gguf --type q4_K --tensor-type 'attn.*=q8_0'\n");
+      "  chiaro convert -m sd.safetensors -o sd.gguf --type q4_K --tensor-type 'attn.*=q8_0'\n"
+      "  chiaro convert -m models/tiny -o tiny-q8 --type q8_0            a folder stays a folder\n"
+      "  chiaro convert -m sd-turbo-folder -o sd-turbo.safetensors      or becomes one file\n");
 }
 
 void add_synth(CLI::App& app, SynthOptions& o) {
   auto* c = app.add_subcommand("synth", "write a checkpoint of random weights, with the real names and shapes");
-  c->add_option("model", o.model, "sd15, sd21 or sd-turbo")->required()->type_name("MODEL");
-  c->add_option("out", o.out, "FILE.safetensors, or a folder to be made")->required()->type_name("OUT");
-  c->add_option("--type", o.type, "of the weights: f16, f32, bf16, f8_e4m3, ... (default: f16)")->type_name("TYPE");
+  c->add_option("model", o.model, "sd15, sd21, sd-turbo or taesd")->required()->type_name("MODEL");
+  c->add_option("out", o.out, "FILE.safetensors, FILE.gguf, or a folder to be made")->required()->type_name("OUT");
+  c->add_option("--type", o.type, "of the weights: f16, f32, bf16, f8_e4m3, for GGUF q8_0, q4_K, ... (default: f16)")
+      ->type_name("TYPE");
   c->add_option("-s,--seed", o.seed, "of the weights (default: 0)")->type_name("N");
-  c->footer("Examples:\n  chiaro synth sd15 random.safetensors\n  chiaro synth sd-turbo folder --type f8_e4m3\n");
+  c->footer(
+      "Examples:\n  chiaro synth sd15 random.safetensors\n  chiaro synth sd-turbo folder --type f8_e4m3\n"
+      "  chiaro synth sd15 random.gguf --type q4_K\n");
 }
 
 void set_up(CLI::App& app, Parsed& parsed) {

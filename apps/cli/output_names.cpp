@@ -40,11 +40,14 @@ Status check_writable(const fs::path& path, const std::string& flag) {
   return {};
 }
 
+Status check_picture_name(const std::string& name, const std::string& flag) {
+  if (ends_in_png(name)) return {};
+  return Error{ErrorCode::usage, "\"" + name + "\" is not a name for a picture", "pictures are written as PNG",
+               "use a name that ends in .png", flag};
+}
+
 Result<OutputNames> OutputNames::make(const std::string& output) {
-  if (!ends_in_png(output)) {
-    return Error{ErrorCode::usage, "\"" + output + "\" is not a name for a picture", "pictures are written as PNG",
-                 "use a name that ends in .png", "--output"};
-  }
+  CHIARO_TRY(check_picture_name(output, "--output"));
   OutputNames names;
   names.before_ = output.substr(0, output.size() - 4);
   names.after_ = output.substr(output.size() - 4);

@@ -22,6 +22,8 @@ class OutputNames {
   bool pattern_ = false;
 };
 
+// Errors: usage where `name` does not end in .png; `flag` names it.
+Status check_picture_name(const std::string& name, const std::string& flag);
 // Errors: usage where a file cannot be made at `path`; `flag` names it.
 Status check_writable(const std::filesystem::path& path, const std::string& flag);
 

@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <optional>
 
 #include "console.h"
+#include "core/thread_pool.h"
 #include "core/utf8_path.h"
 #include "exit_code.h"
 #include "models/synth.h"
 #include "pipeline/clip_vocabulary.h"
 #include "progress_bar.h"
 #include "signals.h"
+#include "weights/convert.h"
 
 namespace chiaro::cli {
 namespace {
@@ -27,27 +30,79 @@ std::filesystem::path find_merges() {
   return {};
 }
 
-// The types as other programs call them, too.
-std::optional<DType> type_from_name(const std::string& name) {
-  if (name == "fp8" || name == "f8_e4m3fn") return DType::f8_e4m3;
-  return dtype_from_name(name);
+// A GGUF file is converted from a safetensors file beside it, which is gone afterwards.
+class Converted {
+ public:
+  Converted(std::filesystem::path out, std::optional<DType> type) : out_(std::move(out)), type_(type), plain_(out_) {
+    plain_ += ".unfinished.safetensors";
+  }
+  ~Converted() {
+    std::error_code ec;
+    std::filesystem::remove(plain_, ec);
+  }
+  Converted(const Converted&) = delete;
+  Converted& operator=(const Converted&) = delete;
+
+  const std::filesystem::path& plain() const { return plain_; }
+  Status finish(const std::string& architecture, const std::atomic<bool>& cancel, models::SynthReport& report) const {
+    ThreadPool pool(0);
+    ConvertRequest request;
+    request.in = plain_;
+    request.out = out_;
+    request.type = type_;
+    request.architecture = architecture;
+    request.pool = &pool;
+    request.cancel = &cancel;
+    CHIARO_ASSIGN(const ConvertReport converted, convert_model(request));
+    report.bytes = converted.bytes;
+    return {};
+  }
+
+ private:
+  std::filesystem::path out_;
+  std::optional<DType> type_;
+  std::filesystem::path plain_;
+};
+
+Result<DType> read_type(const std::string& name) {
+  if (const auto type = convert_type_from_name(name)) return *type;
+  return Error{ErrorCode::usage, "there is no type \"" + name + "\"", "",
+               "use f32, f16, bf16, f8_e4m3, f8_e5m2, or for a .gguf file q8_0, q4_K, ...", ""};
+}
+
+// What the name of the file cannot hold, before anything is made.
+Status check_output(const std::filesystem::path& out, DType type, bool taesd) {
+  const bool gguf = out.extension() == ".gguf", narrow = type == DType::f8_e4m3 || type == DType::f8_e5m2;
+  const auto refuse = [&](std::string what, std::string mend) {
+    return Error{ErrorCode::usage, std::move(what), "", std::move(mend), path_to_utf8(out)};
+  };
+  if (gguf && narrow) return refuse("a GGUF file cannot hold FP8", "write a .safetensors file, or use q8_0");
+  if (!gguf && is_block(type)) return refuse("only a GGUF file can hold block types", "give a name that ends in .gguf");
+  if (taesd && !gguf && out.extension() != ".safetensors") {
+    return refuse("a TAESD is one file", "give a name that ends in .safetensors or .gguf");
+  }
+  return {};
 }
 
 Result<models::SynthReport> synth(const SynthOptions& options, Console& console) {
+  const bool taesd = options.model == "taesd";
   const auto model = models::synth_model_from_name(options.model);
-  if (!model) {
+  if (!model && !taesd) {
     return Error{ErrorCode::usage, "there is no model \"" + options.model + "\" to make", "",
-                 "use sd15, sd21 or sd-turbo", ""};
-  }
-  const auto type = type_from_name(options.type);
-  if (!type) {
-    return Error{ErrorCode::usage, "there is no type \"" + options.type + "\"", "",
-                 "use f32, f16, bf16, f8_e4m3 or f8_e5m2", ""};
+                 "use sd15, sd21, sd-turbo or taesd", ""};
   }
   models::SynthRequest request;
-  request.spec = models::synth_spec(*model);
+  CHIARO_ASSIGN(request.type, read_type(options.type));
+  if (model) request.spec = models::synth_spec(*model);
   request.out = path_from_utf8(options.out);
-  request.type = *type;
+  CHIARO_TRY(check_output(request.out, request.type, taesd));
+  std::optional<Converted> converted;
+  if (request.out.extension() == ".gguf") {
+    const bool plain = request.type == DType::f32 || request.type == DType::bf16;
+    converted.emplace(request.out, request.type);
+    request.out = converted->plain();
+    if (!plain) request.type = DType::f16;
+  }
   request.seed = options.seed;
   request.merges = find_merges();
   request.cancel = &catch_interrupts();
@@ -59,7 +114,10 @@ Result<models::SynthReport> synth(const SynthOptions& options, Console& console)
     console.bar(fmt::format("{} {:.0f} of {:.0f} MB", bar_text(percent, 100, kBarWidth),
                             static_cast<double>(done) / kMega, static_cast<double>(total) / kMega));
   };
-  return models::synthesize(request);
+  CHIARO_ASSIGN(models::SynthReport report, taesd ? models::synthesize_taesd(request) : models::synthesize(request));
+  const char* architecture = taesd ? "" : (*model == models::SynthModel::sd15 ? "sd1" : "sd2");
+  if (converted) CHIARO_TRY(converted->finish(architecture, *request.cancel, report));
+  return report;
 }
 
 }  // namespace

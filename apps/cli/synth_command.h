@@ -7,8 +7,8 @@
 namespace chiaro::cli {
 
 struct SynthOptions {
-  std::string model;  // "sd15", "sd21", "sd-turbo"
-  std::string out;    // FILE.safetensors, or a folder to be made
+  std::string model;  // "sd15", "sd21", "sd-turbo", "taesd"
+  std::string out;    // FILE.safetensors, FILE.gguf, or a folder to be made
   std::string type = "f16";
   uint64_t seed = 0;
 };

@@ -43,9 +43,10 @@ struct ModelParts {
 struct LoadOptions {
   std::string model = {};  // UTF-8 path: a diffusers folder or a single checkpoint file; may be empty with all parts
   ModelParts parts = {};
-  std::string prediction = {};  // "epsilon" or "v": wins over what the model says; empty: the model's
-  int threads = 0;              // 0: one per available core
-  LogSink log = {};             // empty: silent
+  bool taesd_preview_only = false;  // parts.taesd makes previews, not the finished pictures
+  std::string prediction = {};      // "epsilon" or "v": wins over what the model says; empty: the model's
+  int threads = 0;                  // 0: one per available core
+  LogSink log = {};                 // empty: silent
   Severity log_level = Severity::notice;
   std::vector<std::string> disabled_ops = {};  // "OP" or "OP@DEVICE"
   std::string precision = "auto";              // of activations: "auto" (f32 on the CPU), "f32", "f16", "bf16"
@@ -126,6 +127,19 @@ struct Picture {
   std::vector<uint8_t> rgb;  // width * height * 3, row by row
 };
 
+// How a picture that is not finished is shown. None of them changes a byte of the finished one.
+enum class PreviewKind : int {
+  none,
+  proj,  // latents to colours by a linear map, fitted once to the model's decoder: costs next to nothing
+  tae,   // by the TAESD of LoadOptions::parts
+  vae,   // by the model's own decoder: as slow as decoding the picture
+};
+struct PreviewOptions {
+  PreviewKind kind = PreviewKind::none;
+  int interval = 1;    // after every so many steps
+  bool noisy = false;  // the latents themselves; else what the network takes them for without their noise
+};
+
 struct Callbacks {
   std::function<void(const Progress&)> on_progress = {};  // on the calling thread
   std::function<void(const LatentView&)> on_latent = {};  // after every step (step 0: the start)
@@ -133,6 +147,10 @@ struct Callbacks {
   // As soon as picture `index` is finished, on the calling thread; an error ends the run with it. What was handed out
   // here is not lost by a later error or cancel.
   std::function<Status(const Picture&, int index, const GenerateRequest& used)> on_picture = {};
+  PreviewOptions preview = {};
+  // A preview of picture `index` (the first of those computed together), in the picture's size. An error ends the
+  // previews, not the run, and becomes a notice.
+  std::function<Status(const Picture&, int index, int step)> on_preview = {};
   const std::atomic<bool>* cancel = nullptr;  // true: stop within a kernel, error "cancelled"
 };
 

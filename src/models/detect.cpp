@@ -117,8 +117,10 @@ struct Unread {
   std::string_view name;
 };
 // In this order: the first that is there names the file.
-constexpr std::array<Unread, 23> kUnread{{
+constexpr std::array<Unread, 28> kUnread{{
     {"lora_down.weight", "a LoRA"},
+    {"lora_A.weight", "a LoRA"},
+    {"lora_A.default.weight", "a LoRA"},
     {"controlnet_cond_embedding.conv_in.weight", "a ControlNet"},
     {"control_model.input_blocks.0.0.weight", "a ControlNet"},
     {"label_emb.0.0.weight", "SDXL"},
@@ -141,6 +143,9 @@ constexpr std::array<Unread, 23> kUnread{{
     {"taesd_decoder.1.weight", "a TAESD"},
     {"decoder.1.weight", "a TAESD"},
     {"emb_params", "a textual inversion"},
+    {"string_to_param.*", "a textual inversion"},
+    {"body.0.rdb1.conv1.weight", "an upscaler (ESRGAN)"},
+    {"model.1.sub.0.RDB1.conv1.0.weight", "an upscaler (ESRGAN)"},
 }};
 
 bool begins_with_one(std::string_view name, std::initializer_list<std::string_view> fronts) {

@@ -33,7 +33,7 @@ std::optional<double> spread_of(const WeightMap& unet) {
 
 StatedPrediction stated_prediction(const ModelComponent& file, const WeightMap& unet, bool turbo) {
   if (turbo) return {false, "SD-Turbo predicts the noise"};
-  for (const auto& [key, value] : file.metadata) {  // of Stability's ModelSpec
+  for (const auto& [key, value] : file.texts()) {  // of Stability's ModelSpec
     if (key == "modelspec.prediction_type" || key == "modelspec.predict_key") {
       if (value == "v" || value == "v_prediction") return {true, "its metadata says so"};
       if (value == "epsilon" || value == "eps") return {false, "its metadata says so"};

@@ -8,7 +8,9 @@
 
 #include "models/manifest.h"
 #include "models/nearest.h"
+#include "models/needs.h"
 #include "models/prediction.h"
+#include "models/taesd/manifest.h"
 #include "weights/printable.h"
 
 namespace chiaro::models {
@@ -101,7 +103,8 @@ Error incomplete(const ModelSource& source, const Places& at, bool unet, bool va
     const std::string family = there || place == nullptr ? "" : unread_family(place->weights);
     if (family.empty()) continue;
     return {ErrorCode::unsupported, fmt::format("{} is {}", printable_path(place->files.front().string()), family),
-            "Stable Diffusion 1.x, 2.x and SD-Turbo are read so far", "use a model of one of these", ""};
+            "Stable Diffusion 1.x, 2.x and SD-Turbo are read so far",
+            family == "a TAESD" ? "give it as --taesd beside a model" : "use a model of one of these", ""};
   }
   const Nearest nearest = nearest_family({weights(at.unet), weights(at.vae), weights(at.clip)});
   const std::string has = fmt::format("it has {} denoiser, {} autoencoder, {} text encoder; {}", unet ? "a" : "no",
@@ -130,7 +133,7 @@ Result<Config> part_config(const ModelComponent& place, const Config& shown, con
 
 bool says_turbo(const ModelSource& source, const ModelComponent& unet) {
   std::string text = source.path.filename().string() + " " + unet.files.front().filename().string();
-  for (const auto& [key, value] : unet.metadata) {
+  for (const auto& [key, value] : unet.texts()) {
     if (key.starts_with("modelspec.") && value.size() < 1000) text += " " + value;
   }
   std::transform(text.begin(), text.end(), text.begin(),
@@ -164,6 +167,27 @@ Status ignore_replaced(const ModelSource& source) {
   return {};
 }
 
+Status set_taesd(StableDiffusion& sd, const ModelSource& source) {
+  const ModelComponent* part = source.part("taesd");
+  if (part == nullptr) return {};
+  const auto found = find_taesd(part->weights);
+  if (!found || !found->decoder) {
+    const std::string family = unread_family(part->weights);
+    return Error{ErrorCode::usage, "the file given as --taesd has no small decoder",
+                 found            ? "it holds the encoder alone"
+                 : family.empty() ? "its tensors begin with " + printable_list(part->weights.names(), 3)
+                                  : "it is " + family,
+                 "give TAESD's decoder, or a file with both halves", part->files.front().string()};
+  }
+  SmallAutoencoder taesd{found->config, {}, found->encoder};
+  if (part->config) {
+    CHIARO_ASSIGN(taesd.config, read_taesd_config(*part->config));
+  }
+  CHIARO_ASSIGN(taesd.weights, taesd_weights(part->weights, *found));
+  sd.taesd = std::move(taesd);
+  return {};
+}
+
 Result<StableDiffusion> from_files(const ModelSource& source) {
   const Places at = places_of(source);
   const auto found_in = [](const ModelComponent* place) {
@@ -172,17 +196,25 @@ Result<StableDiffusion> from_files(const ModelSource& source) {
   const auto unet = found_in(at.unet).unet;
   const auto vae = found_in(at.vae).vae;
   const FoundNetworks texts = found_in(at.clip);
-  if (!unet || !vae || !texts.clip) {
+  StableDiffusion sd;
+  CHIARO_TRY(set_taesd(sd, source));
+  if (!unet || (!vae && !sd.taesd) || !texts.clip) {
     return incomplete(source, at, unet.has_value(), vae.has_value(), texts.clip.has_value());
   }
-  StableDiffusion sd;
   CHIARO_ASSIGN(UnetConfig unet_config, part_config(*at.unet, unet->config, read_unet_config));
-  CHIARO_ASSIGN(const VaeConfig vae_config, part_config(*at.vae, vae->config, read_vae_config));
   CHIARO_ASSIGN(const ClipTextConfig clip_config, part_config(*at.clip, texts.clip->config, read_clip_text_config));
   CHIARO_TRY(set_unet(sd, at.unet->weights.with_prefix(unet->prefix), std::move(unet_config)));
-  CHIARO_TRY(set_vae(sd, at.vae->weights.with_prefix(vae->prefix), vae_config));
   CHIARO_TRY(set_clip(sd, at.clip->weights.with_prefix(texts.clip->prefix), clip_config));
-  for (const ModelComponent* place : {at.unet, at.vae, at.clip}) ignore_leftovers(place->weights);
+  if (vae) {
+    CHIARO_ASSIGN(const VaeConfig vae_config, part_config(*at.vae, vae->config, read_vae_config));
+    CHIARO_TRY(set_vae(sd, at.vae->weights.with_prefix(vae->prefix), vae_config));
+    ignore_leftovers(at.vae->weights);
+  } else {
+    sd.vae.config = sd1_vae_config();
+    sd.vae.config.latent_channels = sd.taesd->config.latent_channels;
+    sd.has_vae = false;
+  }
+  for (const ModelComponent* place : {at.unet, at.clip}) ignore_leftovers(place->weights);
   CHIARO_TRY(ignore_replaced(source));
   sd.family = family_of(sd.unet.config);
   if (sd.family == Family::sd2) {
@@ -190,6 +222,11 @@ Result<StableDiffusion> from_files(const ModelSource& source) {
     sd.prediction = stated_prediction(*at.unet, sd.unet.weights, sd.family == Family::sd_turbo);
   }
   return sd;
+}
+
+// Whether a part that has no configuration is the folder's network in other values, so that the folder's holds for it.
+bool fits(const Result<WeightShapes>& needs, const Result<WeightMap>& weights) {
+  return needs.ok() && weights.ok() && count_matches(*needs, *weights) == static_cast<int64_t>(needs->size());
 }
 
 // Parts given beside a folder take the place of its networks.
@@ -203,21 +240,28 @@ Status replace_parts(StableDiffusion& sd, const ModelSource& source) {
   };
   if (const ModelComponent* part = source.part("diffusion_model")) {
     const auto found = find_networks(part->weights).unet;
-    if (!found) return lacks(*part, "denoiser that is known here");
-    CHIARO_ASSIGN(UnetConfig config, part_config(*part, found->config, read_unet_config));
-    CHIARO_TRY(set_unet(sd, part->weights.with_prefix(found->prefix), std::move(config)));
+    const WeightMap file = found ? part->weights.with_prefix(found->prefix) : part->weights;
+    const bool same = fits(unet_needs(sd.unet.config), unet_weights(file, sd.unet.config));
+    if (!found && !same) return lacks(*part, "denoiser that is known here");
+    CHIARO_ASSIGN(UnetConfig config, part_config(*part, same ? sd.unet.config : found->config, read_unet_config));
+    CHIARO_TRY(set_unet(sd, file, std::move(config)));
   }
   if (const ModelComponent* part = source.part("vae")) {
     const auto found = find_networks(part->weights).vae;
-    if (!found) return lacks(*part, "autoencoder that is known here");
-    CHIARO_ASSIGN(const VaeConfig config, part_config(*part, found->config, read_vae_config));
-    CHIARO_TRY(set_vae(sd, part->weights.with_prefix(found->prefix), config));
+    const WeightMap file = found ? part->weights.with_prefix(found->prefix) : part->weights;
+    const bool same = fits(vae_needs(sd.vae.config), vae_weights(file, sd.vae.config));
+    if (!found && !same) return lacks(*part, "autoencoder that is known here");
+    CHIARO_ASSIGN(const VaeConfig config, part_config(*part, same ? sd.vae.config : found->config, read_vae_config));
+    CHIARO_TRY(set_vae(sd, file, config));
   }
   if (const ModelComponent* part = source.part("clip_l")) {
     const auto found = find_networks(part->weights).clip;
-    if (!found) return lacks(*part, "text encoder that is known here");
-    CHIARO_ASSIGN(const ClipTextConfig config, part_config(*part, found->config, read_clip_text_config));
-    CHIARO_TRY(set_clip(sd, part->weights.with_prefix(found->prefix), config));
+    const WeightMap file = found ? part->weights.with_prefix(found->prefix) : part->weights;
+    const bool same = fits(clip_text_needs(sd.clip.config), clip_text_weights(file));
+    if (!found && !same) return lacks(*part, "text encoder that is known here");
+    const ClipTextConfig shown = same ? sd.clip.config : found->config;
+    CHIARO_ASSIGN(const ClipTextConfig config, part_config(*part, shown, read_clip_text_config));
+    CHIARO_TRY(set_clip(sd, file, config));
   }
   for (const auto& [name, part] : source.parts) ignore_leftovers(part.weights);
   for (const auto& [part, component] :
@@ -242,9 +286,6 @@ Status check_parts(const ModelSource& source) {
     return Error{ErrorCode::usage, fmt::format("--{} has no use", later.part),
                  fmt::format("it is for {}, which are not read yet", later.families), "leave it out", ""};
   }
-  if (source.part("taesd") != nullptr) {
-    return Error{ErrorCode::usage, "--taesd has no use", "small decoders are not read yet", "leave it out", ""};
-  }
   return {};
 }
 
@@ -255,6 +296,7 @@ Result<StableDiffusion> find_stable_diffusion(const ModelSource& source) {
   if (source.kind != ModelKind::diffusers_folder) return from_files(source);
   CHIARO_ASSIGN(StableDiffusion sd, from_folder(source));
   CHIARO_TRY(replace_parts(sd, source));
+  CHIARO_TRY(set_taesd(sd, source));
   sd.family = family_of(sd.unet.config);
   return sd;
 }

@@ -7,6 +7,7 @@
 #include "chiaro/error.h"
 #include "models/clip/config.h"
 #include "models/detect.h"
+#include "models/taesd/config.h"
 #include "models/unet/config.h"
 #include "models/vae/config.h"
 #include "weights/model_source.h"
@@ -26,10 +27,19 @@ struct StatedPrediction {
   std::string why;  // "its metadata says so"
 };
 
+// A TAESD given beside the model, or in place of its autoencoder. Its decoder is there; its encoder may not be.
+struct SmallAutoencoder {
+  TaesdConfig config;
+  WeightMap weights;
+  bool encoder = false;
+};
+
 struct StableDiffusion {
   Network<ClipTextConfig> clip;
   Network<UnetConfig> unet;
-  Network<VaeConfig> vae;
+  Network<VaeConfig> vae;  // without weights where only a TAESD is given; the config is then the family's
+  bool has_vae = true;
+  std::optional<SmallAutoencoder> taesd;
   std::optional<Family> family;  // nothing where the UNet's widths are those of no published model
   StatedPrediction prediction;   // for files; a folder's scheduler says it
 };
@@ -37,7 +47,8 @@ struct StableDiffusion {
 // From a diffusers folder (text_encoder, unet, vae with their config.json), a single file of SD 1.x, 2.x or SD-Turbo,
 // or parts in files of their own, which win over the model's. Leftovers of training are marked as known.
 // Errors: bad_file; unsupported, naming the family of a file that is not read, or what is missing and the flag for it,
-// with the nearest family and the share of its tensors that is there; usage for parts of families that are not read.
+// with the nearest family and the share of its tensors that is there; usage for parts of families that are not read,
+// and for a TAESD that is none or lacks its decoder.
 Result<StableDiffusion> find_stable_diffusion(const ModelSource& source);
 
 }  // namespace chiaro::models

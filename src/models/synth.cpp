@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/floats.h"
+#include "models/checkpoint.h"
 #include "models/manifest.h"
 #include "models/needs.h"
 #include "models/rename.h"
@@ -61,6 +62,12 @@ bool is_synth_type(DType type) {
   return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
 }
 
+Status check_type(DType type) {
+  if (is_synth_type(type)) return {};
+  return Error{ErrorCode::usage, "random weights of type " + std::string(dtype_name(type)) + " are not made", "",
+               "use f32, f16, bf16, f8_e4m3 or f8_e5m2, or convert the file afterwards", ""};
+}
+
 // Adds one network's tensors under their original names.
 template <class Original>
 Status add_network(std::vector<PlannedTensor>& tensors, const WeightShapes& needs, const Original& original) {
@@ -95,15 +102,6 @@ Status add_clip(std::vector<PlannedTensor>& tensors, const SynthSpec& spec) {
   return {};
 }
 
-bool is_projection(std::string_view name) {
-  return name.find(".attentions.") != std::string_view::npos &&
-         (name.ends_with(".proj_in.weight") || name.ends_with(".proj_out.weight"));
-}
-
-void as_convolution(Shape& shape) {
-  while (shape.rank() < 4) shape.push_back(1);
-}
-
 }  // namespace
 
 std::optional<SynthModel> synth_model_from_name(std::string_view name) {
@@ -129,22 +127,15 @@ SynthSpec synth_spec(SynthModel model) {
 }
 
 Result<std::vector<PlannedTensor>> synth_tensors(const SynthSpec& spec, DType type) {
-  if (!is_synth_type(type)) {
-    return Error{ErrorCode::usage, "random weights of type " + std::string(dtype_name(type)) + " are not made", "",
-                 "use f32, f16, bf16, f8_e4m3 or f8_e5m2, or convert the file afterwards", ""};
-  }
+  CHIARO_TRY(check_type(type));
   std::vector<PlannedTensor> tensors;
   CHIARO_ASSIGN(const WeightShapes unet, unet_needs(spec.unet));
   CHIARO_TRY(add_network(tensors, unet, [&](const std::string& name, Shape& shape) {
-    if (spec.conv_projections && is_projection(name)) as_convolution(shape);
-    return original_unet_name(name, spec.unet);
+    return original_unet_tensor(name, spec.unet, spec.conv_projections, shape);
   }));
   CHIARO_ASSIGN(const WeightShapes vae, vae_needs(spec.vae));
-  CHIARO_TRY(add_network(tensors, vae, [&](const std::string& name, Shape& shape) {
-    const bool matrix = name.find(".attentions.") != std::string::npos && shape.rank() == 2;
-    if (matrix) as_convolution(shape);
-    return original_vae_name(name, spec.vae);
-  }));
+  CHIARO_TRY(add_network(
+      tensors, vae, [&](const std::string& name, Shape& shape) { return original_vae_tensor(name, spec.vae, shape); }));
   CHIARO_TRY(add_clip(tensors, spec));
   for (PlannedTensor& t : tensors) t.desc = dense(synth_dtype(t.desc.shape, type), t.desc.shape);
   return tensors;
@@ -204,6 +195,16 @@ Result<SynthReport> synthesize(const SynthRequest& request) {
                                               {"format", "pt"}};
   if (spec.open_clip) metadata["modelspec.prediction_type"] = spec.v_prediction ? "v" : "epsilon";
   CHIARO_TRY(write_synth_file(request, {request.out, std::move(tensors), std::move(metadata)}, progress));
+  return progress.report;
+}
+
+Result<SynthReport> synthesize_taesd(const SynthRequest& request) {
+  CHIARO_TRY(check_type(request.type));
+  CHIARO_ASSIGN(const WeightShapes needs, taesd_needs({}));
+  std::vector<PlannedTensor> tensors;
+  for (const auto& [name, shape] : needs) tensors.push_back({name, dense(synth_dtype(shape, request.type), shape)});
+  SynthProgress progress{bytes_of(tensors), {}};
+  CHIARO_TRY(write_synth_file(request, {request.out, std::move(tensors), {{"format", "pt"}}}, progress));
   return progress.report;
 }
 

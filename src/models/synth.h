@@ -58,5 +58,7 @@ struct SynthReport {
 // Memory: a few megabytes whatever the model. What is written appears whole or not at all. Same request, same bytes.
 // Errors: io, usage (a type; a folder that is there already), cancelled.
 Result<SynthReport> synthesize(const SynthRequest& request);
+// A TAESD by diffusers' names, one file: `out`, `type`, `seed` and the callbacks of the request, the rest is not read.
+Result<SynthReport> synthesize_taesd(const SynthRequest& request);
 
 }  // namespace chiaro::models

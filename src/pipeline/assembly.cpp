@@ -7,6 +7,7 @@
 #include "models/clip/model.h"
 #include "models/nearest.h"
 #include "models/stable_diffusion.h"
+#include "models/taesd/model.h"
 #include "models/unet/model.h"
 #include "models/vae/model.h"
 #include "pipeline/clip_vocabulary.h"
@@ -35,6 +36,13 @@ void set_networks(Assembly& a, models::StableDiffusion found) {
   a.info.components = {describe("text encoder", "CLIP text model", found.clip.weights),
                        describe("diffusion", "UNet", found.unet.weights),
                        describe("vae", "AutoencoderKL", found.vae.weights)};
+  if (!found.has_vae) a.info.components.pop_back();
+  a.has_vae = found.has_vae;
+  if (found.taesd) {
+    a.info.components.push_back(describe("small decoder", "TAESD", found.taesd->weights));
+    a.taesd = found.taesd->config;
+    a.taesd_weights = std::make_unique<nn::MapSource>(std::move(found.taesd->weights));
+  }
   a.clip = found.clip.config;
   a.unet = std::move(found.unet.config);
   a.vae = std::move(found.vae.config);
@@ -168,8 +176,13 @@ bool is_turbo(const Assembly& a, std::optional<models::Family> family, const Mod
          noise.prediction == Prediction::epsilon && !noise.zero_terminal_snr;
 }
 
-Status read_model(Assembly& a, const ModelSource& source, std::optional<Prediction> prediction, Log& log) {
+Status read_model(Assembly& a, const ModelSource& source, const AssembleRequest& request, Log& log) {
   CHIARO_ASSIGN(models::StableDiffusion found, models::find_stable_diffusion(source));
+  if (!found.has_vae && request.taesd_preview_only) {
+    return Error{ErrorCode::usage, "the model has no decoder", "its TAESD is to make previews only", "give --vae FILE",
+                 "--taesd-preview-only"};
+  }
+  const bool encoder = found.taesd && found.taesd->encoder;
   const auto family = found.family;
   const models::StatedPrediction stated = found.prediction;
   const bool folder = source.kind == ModelKind::diffusers_folder;
@@ -180,12 +193,14 @@ Status read_model(Assembly& a, const ModelSource& source, std::optional<Predicti
                  "use the diffusers folder of the model, which has its configuration", source.path.string()};
   }
   set_networks(a, std::move(found));
+  a.taesd_decodes = a.taesd && !request.taesd_preview_only;
+  if (encoder) CHIARO_TRY(models::build_taesd_encoder(*a.taesd, *a.taesd_weights, {}));  // known, if not of use yet
   CHIARO_TRY(folder ? read_folder(a, source) : use_family_defaults(a, *family, stated, log));
   if (!folder) a.info.kind = source.kind == ModelKind::parts ? "files of parts" : "single file";
   if (is_turbo(a, family, source)) use_turbo_defaults(a);
-  if (!prediction || *prediction == a.noise->config().prediction) return {};
+  if (!request.prediction || *request.prediction == a.noise->config().prediction) return {};
   NoiseConfig noise = a.noise->config();
-  noise.prediction = *prediction;
+  noise.prediction = *request.prediction;
   CHIARO_ASSIGN(a.noise, NoiseSchedule::make(noise));
   return {};
 }
@@ -195,6 +210,8 @@ Status check_networks(Assembly& a) {
   const auto side = static_cast<int64_t>(1) << (a.unet.levels.size() - 1);
   CHIARO_TRY(models::build_clip_text(a.clip, *a.clip_weights, {.length = a.clip.positions}));
   CHIARO_TRY(models::build_unet(a.unet, *a.unet_weights, {.height = side, .width = side}));
+  if (a.taesd) CHIARO_TRY(models::build_taesd_decoder(*a.taesd, *a.taesd_weights, {.height = side, .width = side}));
+  if (!a.has_vae) return {};
   CHIARO_TRY(models::build_vae_decoder(a.vae, *a.vae_weights, {.height = side, .width = side}));
   CHIARO_TRY(models::build_vae_encoder(a.vae, *a.vae_weights,
                                        {.height = side * a.vae.scale(), .width = side * a.vae.scale()}));
@@ -249,6 +266,13 @@ Status check_fit(const Assembly& a) {
                      " out, the vae has " + std::to_string(a.vae.latent_channels),
                  "inpainting models are not supported yet", a.info.path};
   }
+  if (a.taesd && (a.taesd->latent_channels != a.vae.latent_channels || a.taesd->scale() != a.vae.scale())) {
+    return Error{ErrorCode::bad_file, "the TAESD is for other latents",
+                 std::to_string(a.taesd->latent_channels) + " channels, each for " + std::to_string(a.taesd->scale()) +
+                     " pixels a side; the model has " + std::to_string(a.vae.latent_channels) + " for " +
+                     std::to_string(a.vae.scale()),
+                 "use the TAESD that was made for this kind of model", "--taesd"};
+  }
   return {};
 }
 
@@ -276,7 +300,7 @@ Result<std::unique_ptr<Assembly>> assemble(const AssembleRequest& request, Log& 
   auto assembly = std::make_unique<Assembly>();
   Assembly& a = *assembly;
   a.info.path = path_to_utf8(source.path);
-  Status made = read_model(a, source, request.prediction, log);
+  Status made = read_model(a, source, request, log);
   if (!made.ok()) return std::move(made).error().at(a.info.path);
   CHIARO_TRY(check_fit(a));
   Status checked = check_networks(a);
@@ -304,6 +328,7 @@ Result<AssembleRequest> assemble_request(const LoadOptions& options) {
   request.files.t5xxl = path_from_utf8(options.parts.t5xxl);
   request.files.llm = path_from_utf8(options.parts.llm);
   request.files.taesd = path_from_utf8(options.parts.taesd);
+  request.taesd_preview_only = options.taesd_preview_only;
   if (options.prediction == "epsilon" || options.prediction == "eps") {
     request.prediction = Prediction::epsilon;
   } else if (options.prediction == "v") {

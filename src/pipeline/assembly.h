@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "diffusion/schedule.h"
 #include "models/clip/config.h"
+#include "models/taesd/config.h"
 #include "models/unet/config.h"
 #include "models/vae/config.h"
 #include "nn/weights_view.h"
@@ -27,6 +28,10 @@ struct Assembly {
   std::optional<ClipTokenizer> tokenizer;
   std::optional<NoiseSchedule> noise;
   std::unique_ptr<nn::WeightSource> clip_weights, unet_weights, vae_weights;
+  bool has_vae = true;  // false: `vae` is the shape of latents alone, and `taesd` decodes them
+  std::optional<models::TaesdConfig> taesd;
+  std::unique_ptr<nn::WeightSource> taesd_weights;
+  bool taesd_decodes = false;  // the finished pictures; else previews alone
   // What a request that does not say takes: a distilled model (SD-Turbo) is made for few steps and no guidance.
   int default_steps = 20;
   double default_guidance = 7;
@@ -42,6 +47,7 @@ Result<std::unique_ptr<Assembly>> assemble(const std::string& path, Log& log);
 struct AssembleRequest {
   ModelFiles files;                      // parts win over the model's own
   std::optional<Prediction> prediction;  // wins over what the model says (sd-cli's --prediction)
+  bool taesd_preview_only = false;
 };
 Result<std::unique_ptr<Assembly>> assemble(const AssembleRequest& request, Log& log);
 // From the options of the interface. Errors: usage for a prediction that there is not.

@@ -89,28 +89,33 @@ Result<std::vector<float>> sample_latents(const Assembly& a, StageRunner& runner
     std::swap(s.previous, s.denoised);
     CHIARO_TRY(check_finite(s.x, fmt::format("sampling step {} of {}", i + 1, steps), "latents"));
     view(i + 1);
+    if (hooks.on_preview) CHIARO_TRY(hooks.on_preview(s.x, s.previous, i + 1));
     if (hooks.on_step) hooks.on_step(i + 1, steps);
   }
   return std::move(s.x);
 }
 
-Result<Picture> decode_picture(const Assembly& a, StageRunner& runner, const ResolvedRequest& request,
-                               std::span<const float> latents, DType dtype, const RunOptions& options) {
-  const DecodeRequest shape{1, request.latent_height, request.latent_width, dtype};
-  const std::string key = fmt::format("decoder, latents {}x{}, {}", shape.width, shape.height, dtype_name(dtype));
+Result<std::vector<float>> decode_image(const Assembly& a, StageRunner& runner, const DecodeSize& size,
+                                        std::span<const float> latents, DType dtype, const RunOptions& options) {
+  const DecodeRequest shape{1, size.height, size.width, dtype, size.small};
+  const std::string key = fmt::format("{}decoder, latents {}x{}, {}", size.small ? "small " : "", shape.width,
+                                      shape.height, dtype_name(dtype));
   CHIARO_ASSIGN(auto executor, runner.executor(key, [&] { return build_decode(a, shape); }));
   const int64_t scale = a.vae.scale();
-  const auto row = static_cast<size_t>(shape.width * scale);
-  std::vector<float> image(row * static_cast<size_t>(shape.height * scale) * 3);
+  std::vector<float> image(static_cast<size_t>(shape.width * scale * shape.height * scale) * 3);
   const Binding inputs[] = {bind_port("latents", latents)};
   const Binding outputs[] = {bind_port("image", std::span<float>(image))};
   CHIARO_TRY(executor->run(inputs, outputs, options));
   CHIARO_TRY(check_finite(image, "the decoder", "pixels"));
+  return image;
+}
 
+Picture cropped_picture(const ResolvedRequest& request, std::span<const float> image, int64_t image_width) {
   Picture picture;
   picture.width = request.request.width;
   picture.height = request.request.height;
   picture.rgb.reserve(static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height) * 3);
+  const auto row = static_cast<size_t>(image_width);
   for (int y = 0; y < picture.height; ++y) {
     const float* p = &image[(static_cast<size_t>(y + request.crop_y) * row + static_cast<size_t>(request.crop_x)) * 3];
     for (int i = 0; i < picture.width * 3; ++i) {
@@ -118,6 +123,13 @@ Result<Picture> decode_picture(const Assembly& a, StageRunner& runner, const Res
     }
   }
   return picture;
+}
+
+Result<Picture> decode_picture(const Assembly& a, StageRunner& runner, const ResolvedRequest& request,
+                               std::span<const float> latents, DType dtype, const RunOptions& options) {
+  const DecodeSize size{request.latent_height, request.latent_width, a.taesd_decodes};
+  CHIARO_ASSIGN(const std::vector<float> image, decode_image(a, runner, size, latents, dtype, options));
+  return cropped_picture(request, image, size.width * a.vae.scale());
 }
 
 }  // namespace chiaro

@@ -5,11 +5,13 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <optional>
 
 #include "chiaro/chiaro.h"
 #include "pipeline/assembly.h"
 #include "pipeline/conditioning.h"
 #include "pipeline/placement.h"
+#include "pipeline/preview.h"
 #include "pipeline/request.h"
 #include "pipeline/sampling.h"
 #include "pipeline/stage_runner.h"
@@ -155,6 +157,7 @@ class SessionImpl final : public Session {
  private:
   Result<GenerateResult> run(const GenerateRequest& request, const Callbacks& callbacks) {
     CHIARO_ASSIGN(ResolvedRequest resolved, resolve_request(*assembly_, request, dtype_));
+    CHIARO_TRY(check_preview(callbacks.preview, *assembly_));
     resolved.request.engine = settings_;
     const GenerateRequest& used = resolved.request;
     memory_->reset_peak();
@@ -212,8 +215,14 @@ class SessionImpl final : public Session {
     SamplingHooks hooks;
     hooks.on_step = [&](int step, int steps) { run.report(step, steps); };
     hooks.on_latent = run.callbacks().on_latent;
+    Previews previews(*assembly_, *runner_, resolved, run.callbacks(), colours_, result.notices);
     run.begin(Stage::sample, first, resolved.request.steps);
     CHIARO_ASSIGN(const std::vector<float> latents, stage_in("sampling", resolved, result, [&](DType dtype) {
+                    if (previews.wanted()) {
+                      hooks.on_preview = [&, dtype](auto x, auto denoised, int step) {
+                        return previews.show(x, denoised, first, step, dtype, run.options());
+                      };
+                    }
                     return sample_latents(*assembly_, *runner_, resolved, conditioning, first, pictures, dtype, hooks,
                                           run.options());
                   }));
@@ -242,6 +251,7 @@ class SessionImpl final : public Session {
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<Assembly> assembly_;
   std::unique_ptr<StageRunner> runner_;
+  std::optional<LatentColours> colours_;  // of previews, once one was asked for
 };
 
 }  // namespace

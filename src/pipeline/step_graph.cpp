@@ -1,5 +1,6 @@
 #include "pipeline/step_graph.h"
 
+#include "models/taesd/model.h"
 #include "models/unet/model.h"
 #include "models/vae/model.h"
 #include "ops/add/op.h"
@@ -78,9 +79,12 @@ Result<Graph> build_decode(const Assembly& a, const DecodeRequest& r) {
   GraphBuilder g;
   g.set_module("vae");
   const Value latents = g.input("latents", dense(DType::f32, {r.pictures, a.vae.latent_channels, r.height, r.width}));
-  const Value raw = scale(g, {.scale = 1.0 / a.vae.scaling_factor, .shift = a.vae.shift_factor}, latents);
-  const Value image =
-      models::vae_decode(nn::Path(g, *a.vae_weights), a.vae, cast_to(g, r.dtype, contiguous(g, channels_last(g, raw))));
+  // Clamped or scaled before it is rounded to the type of the network.
+  const Value raw = r.small ? models::taesd_clamp(g, latents)
+                            : scale(g, {.scale = 1.0 / a.vae.scaling_factor, .shift = a.vae.shift_factor}, latents);
+  const Value sample = cast_to(g, r.dtype, contiguous(g, channels_last(g, raw)));
+  const Value image = r.small ? models::taesd_decode(nn::Path(g, *a.taesd_weights), *a.taesd, sample)
+                              : models::vae_decode(nn::Path(g, *a.vae_weights), a.vae, sample);
   g.output("image", scale(g, {.scale = 0.5, .shift = 0.5}, cast_to(g, DType::f32, image)));
   return g.finish();
 }

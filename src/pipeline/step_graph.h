@@ -27,6 +27,7 @@ struct DecodeRequest {
   int64_t pictures = 1;
   int64_t height = 32, width = 32;  // of the latents
   DType dtype = DType::f32;
+  bool small = false;  // by the TAESD; else by the vae
 };
 Result<Graph> build_decode(const Assembly& assembly, const DecodeRequest& request);
 

@@ -187,7 +187,7 @@ TEST(Detect, AControlNetIsNoUnet) {
 }
 
 TEST(Detect, PartsOfOtherFamiliesAreRefusedByTheirFlag) {
-  for (const char* flag : {"clip_g", "t5xxl", "llm", "taesd"}) {
+  for (const char* flag : {"clip_g", "t5xxl", "llm"}) {
     ModelSource source = single_file(test::sd1_file());
     add_part(source, flag, {{"x", {1}}});
     expect_says(error_of(source, ErrorCode::usage), {flag});
@@ -195,6 +195,46 @@ TEST(Detect, PartsOfOtherFamiliesAreRefusedByTheirFlag) {
   ModelSource source = single_file(test::sd1_file());
   add_part(source, "vae", {{"double_blocks.0.img_attn.qkv.weight", {4, 4}}});
   expect_says(error_of(source, ErrorCode::unsupported), {"vae.safetensors", "Flux"});
+}
+
+// The layers of the published TAESD, by diffusers' names.
+NamedShapes taesd_file() {
+  NamedShapes tensors;
+  const auto needs = taesd_needs({});
+  EXPECT_TRUE(needs.ok());
+  if (needs.ok()) tensors.assign(needs->begin(), needs->end());
+  return tensors;
+}
+
+TEST(Detect, ATaesdStandsBesideTheVaeOrForIt) {
+  ModelSource source = single_file(test::sd1_file());
+  add_part(source, "taesd", taesd_file());
+  const auto beside = find_stable_diffusion(source);
+  ASSERT_TRUE(beside.ok()) << beside.error().format();
+  EXPECT_TRUE(beside->has_vae && beside->taesd && beside->taesd->encoder);
+
+  ModelSource parts;
+  parts.kind = ModelKind::parts;
+  add_part(parts, "diffusion_model", test::unet_file("sd15_names.json"));
+  add_part(parts, "clip_l", test::clip_l_file());
+  expect_says(error_of(parts, ErrorCode::unsupported), {"--vae FILE"});
+  add_part(parts, "taesd", taesd_file());
+  const auto instead = find_stable_diffusion(parts);
+  ASSERT_TRUE(instead.ok()) << instead.error().format();
+  EXPECT_FALSE(instead->has_vae);
+  EXPECT_EQ(instead->vae.config.scale(), 8);
+  EXPECT_EQ(instead->vae.config.latent_channels, 4);
+}
+
+TEST(Detect, ATaesdWithoutItsDecoderIsRefused) {
+  NamedShapes encoder = taesd_file();
+  std::erase_if(encoder, [](const auto& t) { return t.first.starts_with("decoder."); });
+  ModelSource source = single_file(test::sd1_file());
+  add_part(source, "taesd", encoder);
+  expect_says(error_of(source, ErrorCode::usage), {"--taesd", "encoder alone"});
+  ModelSource vae = single_file(test::sd1_file());
+  add_part(vae, "taesd", test::vae_file());
+  expect_says(error_of(vae, ErrorCode::usage), {"--taesd", "no small decoder"});
 }
 
 // SD 2.x predicts the noise or v, with equal names and shapes.

@@ -18,6 +18,7 @@ struct ClipTextConfig {
   int64_t heads = 12;
   Activation act = Activation::quick_gelu;  // or gelu, gelu_tanh
   double norm_eps = 1e-5;
+  bool operator==(const ClipTextConfig&) const = default;
 };
 
 // Errors: bad_file (mistyped settings), unsupported (a setting whose effect is not known here, named).

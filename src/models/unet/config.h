@@ -18,6 +18,7 @@ struct UnetLevel {
   int64_t depth = 1;            // transformer blocks in each attention
   bool down_attention = false;  // CrossAttnDownBlock2D
   bool up_attention = false;    // CrossAttnUpBlock2D
+  bool operator==(const UnetLevel&) const = default;
 };
 
 struct UnetConfig {
@@ -39,6 +40,7 @@ struct UnetConfig {
   int64_t downsample_padding = 1;
   int64_t sample_size = 64;  // latent height and width of training; a default for pictures, no limit
 
+  bool operator==(const UnetConfig&) const = default;
   const UnetLevel& top() const { return levels.front(); }
   const UnetLevel& bottom() const { return levels.back(); }
 };

@@ -22,6 +22,7 @@ struct VaeConfig {
   double scaling_factor = 0.18215;  // latents = (mean - shift_factor) * scaling_factor
   double shift_factor = 0;
 
+  bool operator==(const VaeConfig&) const = default;
   // Pixels along one side of a latent.
   int64_t scale() const { return int64_t{1} << (channels.size() - 1); }
 };
