@@ -55,7 +55,11 @@ void add_devices(CLI::App& app, DevicesOptions& o) {
   c->add_option("-t,--threads", o.threads, "0: one per available core")
       ->check(CLI::Range(0, 1024).description(""))
       ->type_name("N");
-  c->footer("Examples:\n  chiaro devices\n");
+  c->add_option("--devices", o.devices, "further ones, as generate takes them")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  c->footer("Examples:\n  chiaro devices\n  chiaro devices --devices softmetal:apple7\n");
 }
 
 void add_ops(CLI::App& app, OpsOptions& o) {
@@ -170,14 +174,16 @@ void add_convert(CLI::App& app, ConvertOptions& o) {
 
 void add_synth(CLI::App& app, SynthOptions& o) {
   auto* c = app.add_subcommand("synth", "write a checkpoint of random weights, with the real names and shapes");
-  c->add_option("model", o.model, "sd15, sd21, sd-turbo or taesd")->required()->type_name("MODEL");
+  c->add_option("model", o.model, "sd15, sd21, sd-turbo, taesd, zimage or qwen-image")->required()->type_name("MODEL");
   c->add_option("out", o.out, "FILE.safetensors, FILE.gguf, or a folder to be made")->required()->type_name("OUT");
   c->add_option("--type", o.type, "of the weights: f16, f32, bf16, f8_e4m3, for GGUF q8_0, q4_K, ... (default: f16)")
       ->type_name("TYPE");
   c->add_option("-s,--seed", o.seed, "of the weights (default: 0)")->type_name("N");
+  c->add_option("--layers", o.layers, "of a transformer, at full width (default: as published)")->type_name("N");
   c->footer(
       "Examples:\n  chiaro synth sd15 random.safetensors\n  chiaro synth sd-turbo folder --type f8_e4m3\n"
-      "  chiaro synth sd15 random.gguf --type q4_K\n");
+      "  chiaro synth sd15 random.gguf --type q4_K\n"
+      "  chiaro synth zimage random.gguf --type q4_K --layers 2\n");
 }
 
 void set_up(CLI::App& app, Parsed& parsed) {

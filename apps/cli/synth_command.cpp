@@ -10,6 +10,7 @@
 #include "core/utf8_path.h"
 #include "exit_code.h"
 #include "models/synth.h"
+#include "models/synth_dit.h"
 #include "pipeline/clip_vocabulary.h"
 #include "progress_bar.h"
 #include "signals.h"
@@ -71,15 +72,15 @@ Result<DType> read_type(const std::string& name) {
 }
 
 // What the name of the file cannot hold, before anything is made.
-Status check_output(const std::filesystem::path& out, DType type, bool taesd) {
+Status check_output(const std::filesystem::path& out, DType type, bool one_network) {
   const bool gguf = out.extension() == ".gguf", narrow = type == DType::f8_e4m3 || type == DType::f8_e5m2;
   const auto refuse = [&](std::string what, std::string mend) {
     return Error{ErrorCode::usage, std::move(what), "", std::move(mend), path_to_utf8(out)};
   };
   if (gguf && narrow) return refuse("a GGUF file cannot hold FP8", "write a .safetensors file, or use q8_0");
   if (!gguf && is_block(type)) return refuse("only a GGUF file can hold block types", "give a name that ends in .gguf");
-  if (taesd && !gguf && out.extension() != ".safetensors") {
-    return refuse("a TAESD is one file", "give a name that ends in .safetensors or .gguf");
+  if (one_network && !gguf && out.extension() != ".safetensors") {
+    return refuse("this model is one network in one file", "give a name that ends in .safetensors or .gguf");
   }
   return {};
 }
@@ -87,15 +88,20 @@ Status check_output(const std::filesystem::path& out, DType type, bool taesd) {
 Result<models::SynthReport> synth(const SynthOptions& options, Console& console) {
   const bool taesd = options.model == "taesd";
   const auto model = models::synth_model_from_name(options.model);
-  if (!model && !taesd) {
+  const auto transformer = models::synth_dit_from_name(options.model);
+  if (!model && !taesd && !transformer) {
     return Error{ErrorCode::usage, "there is no model \"" + options.model + "\" to make", "",
-                 "use sd15, sd21, sd-turbo or taesd", ""};
+                 "use sd15, sd21, sd-turbo, taesd, zimage or qwen-image", ""};
+  }
+  if (options.layers != 0 && !transformer) {
+    return Error{ErrorCode::usage, "--layers is for diffusion transformers", "", "use it with zimage or qwen-image",
+                 ""};
   }
   models::SynthRequest request;
   CHIARO_ASSIGN(request.type, read_type(options.type));
   if (model) request.spec = models::synth_spec(*model);
   request.out = path_from_utf8(options.out);
-  CHIARO_TRY(check_output(request.out, request.type, taesd));
+  CHIARO_TRY(check_output(request.out, request.type, !model));
   std::optional<Converted> converted;
   if (request.out.extension() == ".gguf") {
     const bool plain = request.type == DType::f32 || request.type == DType::bf16;
@@ -114,8 +120,12 @@ Result<models::SynthReport> synth(const SynthOptions& options, Console& console)
     console.bar(fmt::format("{} {:.0f} of {:.0f} MB", bar_text(percent, 100, kBarWidth),
                             static_cast<double>(done) / kMega, static_cast<double>(total) / kMega));
   };
-  CHIARO_ASSIGN(models::SynthReport report, taesd ? models::synthesize_taesd(request) : models::synthesize(request));
-  const char* architecture = taesd ? "" : (*model == models::SynthModel::sd15 ? "sd1" : "sd2");
+  CHIARO_ASSIGN(models::SynthReport report, transformer ? synthesize_dit(*transformer, options.layers, request)
+                                            : taesd     ? models::synthesize_taesd(request)
+                                                        : models::synthesize(request));
+  std::string architecture;
+  if (transformer) architecture = models::synth_dit_architecture(*transformer);
+  if (model) architecture = *model == models::SynthModel::sd15 ? "sd1" : "sd2";
   if (converted) CHIARO_TRY(converted->finish(architecture, *request.cancel, report));
   return report;
 }

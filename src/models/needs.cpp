@@ -4,9 +4,11 @@
 #include <memory>
 
 #include "models/clip/model.h"
+#include "models/qwen_image/model.h"
 #include "models/taesd/model.h"
 #include "models/unet/model.h"
 #include "models/vae/model.h"
+#include "models/zimage/model.h"
 
 namespace chiaro::models {
 namespace {
@@ -59,6 +61,18 @@ Result<WeightShapes> taesd_needs(const TaesdConfig& config) {
   Recorder weights;
   CHIARO_TRY(build_taesd_encoder(config, weights, {.height = config.scale(), .width = config.scale()}));
   CHIARO_TRY(build_taesd_decoder(config, weights, {.height = 1, .width = 1}));
+  return std::move(weights.needs);
+}
+
+Result<WeightShapes> zimage_needs(const ZImageConfig& config) {
+  Recorder weights;
+  CHIARO_TRY(build_zimage(config, weights, {.height = config.patch, .width = config.patch, .context_length = 1}));
+  return std::move(weights.needs);
+}
+
+Result<WeightShapes> qwen_image_needs(const QwenImageConfig& config) {
+  Recorder weights;
+  CHIARO_TRY(build_qwen_image(config, weights, {.height = config.patch, .width = config.patch, .context_length = 1}));
   return std::move(weights.needs);
 }
 

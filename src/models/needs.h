@@ -7,9 +7,11 @@
 #include "chiaro/error.h"
 #include "core/shape.h"
 #include "models/clip/config.h"
+#include "models/qwen_image/config.h"
 #include "models/taesd/config.h"
 #include "models/unet/config.h"
 #include "models/vae/config.h"
+#include "models/zimage/config.h"
 #include "weights/weight_map.h"
 
 namespace chiaro::models {
@@ -20,6 +22,8 @@ using WeightShapes = std::map<std::string, Shape, std::less<>>;  // canonical na
 Result<WeightShapes> clip_text_needs(const ClipTextConfig& config);
 Result<WeightShapes> unet_needs(const UnetConfig& config);
 Result<WeightShapes> vae_needs(const VaeConfig& config);
+Result<WeightShapes> zimage_needs(const ZImageConfig& config);
+Result<WeightShapes> qwen_image_needs(const QwenImageConfig& config);
 Result<WeightShapes> taesd_needs(const TaesdConfig& config);
 
 // How many of `needs` are in `weights` (canonical names), in their shapes up to ones at the end.
