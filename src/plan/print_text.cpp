@@ -118,9 +118,10 @@ class PlanText {
     return "?";
   }
 
+  // The layout's name is left out: it depends on the machine's instructions.
   std::string packed(const std::string& device, int32_t index) const {
     const PlanPacked& form = plan_.packed[static_cast<size_t>(index)];
-    return fmt::format("{}weight{}+{}(packed as {})", device, form.weight, form.offset, form.layout);
+    return fmt::format("{}packed:weight{}+{}", device, form.weight, form.offset);
   }
 
   void copy(const PlanCopy& copy) {
