@@ -135,8 +135,10 @@ std::pair<DType, ConvertReason> TypeChooser::choose(const std::string& name, con
   if (!holds(kind_, type)) return {DType::f16, ConvertReason::container};
   const int64_t row = shape.rank() == 0 ? 1 : shape[-1];
   if (row % traits(type).block_elements == 0) return {type, reason};
-  // Only convolutions: their kernels read a run of blocks, those of products need whole rows.
-  if (join_rows_ && shape.rank() >= 4 && element_count(shape) % kJoinedRow == 0) return {type, ConvertReason::joined};
+  // Only convolutions of more than one pixel: their kernels read a run of blocks. Products need whole rows, and a 1x1
+  // convolution may be computed as one.
+  const bool convolution = shape.rank() >= 4 && shape[-1] * shape[-2] > 1;
+  if (join_rows_ && convolution && element_count(shape) % kJoinedRow == 0) return {type, ConvertReason::joined};
   return {row % traits(DType::q8_0).block_elements == 0 ? DType::q8_0 : DType::f16, ConvertReason::rows};
 }
 

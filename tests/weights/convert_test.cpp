@@ -267,9 +267,10 @@ TEST_F(Convert, ReadsPyTorchAndFoldersAndIndexes) {
 }
 
 TEST_F(Convert, RowsOfConvolutionsMayBeJoined) {
-  const std::vector<TensorDataPtr> all{tensor("conv.weight", {32, 16, 3, 3}), tensor("odd.weight", {5, 3, 3, 3}),
-                                       tensor("linear.weight", {8, 9}), tensor("wide.weight", {4, 4, 1, 256}),
-                                       tensor("video.weight", {2, 16, 8, 3, 3})};
+  const std::vector<TensorDataPtr> all{
+      tensor("conv.weight", {32, 16, 3, 3}),    tensor("odd.weight", {5, 3, 3, 3}),
+      tensor("linear.weight", {8, 9}),          tensor("wide.weight", {4, 4, 1, 256}),
+      tensor("video.weight", {2, 16, 8, 3, 3}), tensor("point.weight", {32, 16, 1, 1})};
   ConvertRequest r = request(all, "out.gguf", DType::q4_k);
   r.join_rows = true;
   const ConvertReport report = run(r);
@@ -278,6 +279,7 @@ TEST_F(Convert, RowsOfConvolutionsMayBeJoined) {
   EXPECT_EQ(of(report, "linear.weight").to, DType::f16);
   EXPECT_EQ(of(report, "wide.weight").reason, ConvertReason::asked);
   EXPECT_EQ(of(report, "video.weight").reason, ConvertReason::joined);
+  EXPECT_EQ(of(report, "point.weight").to, DType::f16) << "it may be computed as a product, which needs whole rows";
   auto file = GgufFile::open(r.out);
   ASSERT_TRUE(file.ok()) << file.error().format();
   EXPECT_EQ(file->find("conv.weight")->desc, dense(DType::q4_k, {32, 16, 3, 3}));
