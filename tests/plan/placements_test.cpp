@@ -43,6 +43,9 @@ std::set<std::string> staged_weights(const ExecutionPlan& plan) {
   for (const PlanStaged& staged : plan.staged) {
     if (staged.region == Region::weight) names.insert(plan.devices[static_cast<size_t>(staged.device)]->traits().name);
   }
+  for (const PlanPacked& form : plan.packed) {
+    names.insert(plan.devices[static_cast<size_t>(form.device)]->traits().name);
+  }
   return names;
 }
 
