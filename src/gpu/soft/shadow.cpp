@@ -1,4 +1,7 @@
 #include "gpu/soft/shadow.h"
+
+#include <algorithm>
+
 #include "gpu/soft/access.h"
 
 namespace chiaro::gpu::soft {
@@ -79,8 +82,11 @@ void device_read(const Binding& b, int64_t at, int64_t size, Where where) {
   if (b.region == nullptr || b.region->bytes == 0) return;
   Region& r = *b.region;
   const uint32_t me = s.group + 1, epoch = s.device_epoch & kEpochMask;
-  const int64_t last = (b.region_offset + at + size - 1) / r.granule;
-  for (int64_t c = (b.region_offset + at) / r.granule; c <= last; ++c) {
+  // What is only read may begin before the memory that the launch writes, and end behind it.
+  const int64_t begin = std::max<int64_t>(b.region_offset + at, 0);
+  const int64_t end = std::min(b.region_offset + at + size, r.bytes);
+  const int64_t last = begin < end ? (end - 1) / r.granule : -1;
+  for (int64_t c = begin / r.granule; c <= last; ++c) {
     uint32_t reader = r.reader[c].load();
     if (reader == 0 && r.reader[c].compare_exchange_strong(reader, me)) reader = me;
     if (reader != me && reader != kManyGroups) r.reader[c].store(kManyGroups);
