@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <utility>
 
 #include "ops/catalogue.h"
 
@@ -43,7 +44,9 @@ Result<std::unique_ptr<OpChecks>> OpChecks::make(Devices& devices, const std::st
   } else {
     checks->add_variants(choice == Choice::some ? kStep : 1);
   }
-  CHIARO_TRY(checks->run_without_mutant(choice == Choice::some ? kFirstLook : 1e30));
+  if (choice != Choice::all) CHIARO_TRY(checks->run_without_mutant(choice == Choice::some ? kFirstLook : 1e30));
+  const auto dearer = [](const Check& a, const Check& b) { return a.work > b.work; };
+  if (choice == Choice::all) std::stable_sort(checks->checks_.begin(), checks->checks_.end(), dearer);
   return checks;
 }
 
@@ -72,46 +75,49 @@ void OpChecks::add_check(const Variant& v, size_t device) {
   const auto kernels = devices_->all()[device]->kernels(op_->name);
   const auto taken = [&](const Kernel& kernel) { return plan_launch(*devices_->all()[device], kernel, v, *out).ok(); };
   if (std::none_of(kernels.begin(), kernels.end(), taken)) return;
-  checks_.push_back({device, work_of(v, *out), v, nullptr});
+  checks_.push_back({device, work_of(v, *out), v});
 }
 
 Status OpChecks::run_without_mutant(double most_seconds) {
   const auto cheaper = [](const Check& a, const Check& b) { return a.work < b.work; };
   std::stable_sort(checks_.begin(), checks_.end(), cheaper);
-  std::map<std::string, std::shared_ptr<const Expectation>> known;
   for (size_t i = 0; i < checks_.size(); ++i) {
     Check& check = checks_[i];
-    auto& expected = known[check.variant.text()];
-    if (expected == nullptr) {
-      CHIARO_ASSIGN(const TensorDesc out, check.variant.infer());
-      CHIARO_ASSIGN(Expectation made, expectation(check.variant, out));
-      expected = std::make_shared<const Expectation>(std::move(made));
-    }
-    check.expected = expected;
     const double start = processor_seconds();
-    if (auto wrong = run(check)) return Error{ErrorCode::internal, "without a mutant: " + *wrong, "", "", ""};
+    if (auto wrong = run(check)) return Error{ErrorCode::internal, kWithoutMutant + *wrong, "", "", ""};
     seconds_ += processor_seconds() - start;
     if (seconds_ > most_seconds) checks_.resize(i + 1);
   }
   return {};
 }
 
-std::optional<std::string> OpChecks::run(const Check& check) {
+std::optional<std::string> OpChecks::run(Check& check) {
   const Variant& v = check.variant;
-  const Expectation& expected = *check.expected;
+  auto& expected = known_[v.text()];
+  if (expected == nullptr) {
+    const auto out = v.infer();
+    auto made = out.ok() ? expectation(v, *out) : Result<Expectation>(out.error());
+    if (!made.ok()) return v.text() + ": " + made.error().format();
+    expected = std::make_shared<const Expectation>(std::move(*made));
+  }
   SoftTestDevice& device = *devices_->all()[check.device];
   device.counts.clear();
   for (const Kernel& kernel : device.kernels(op_->name)) {
-    const VariantRun run = launch_variant(device, kernel, v, expected.out, expected.values);
+    const VariantRun run = launch_variant(device, kernel, v, expected->out, expected->values);
     if (run.refused) continue;
-    if (auto wrong = wrong_with(v, expected, run, kernel.name)) return wrong;
+    if (auto wrong = wrong_with(v, *expected, run, kernel.name)) return wrong;
   }
   return std::nullopt;
 }
 
 std::optional<std::string> OpChecks::failure() {
-  for (const Check& check : checks_) {
-    if (auto wrong = run(check)) return wrong;
+  for (Check& check : checks_) {
+    auto wrong = run(check);
+    if (!wrong) continue;
+    const int mutant = std::exchange(chiaro_gpu_mutant, 0);
+    if (auto without = run(check)) return kWithoutMutant + *without;
+    chiaro_gpu_mutant = mutant;
+    return wrong;
   }
   return std::nullopt;
 }

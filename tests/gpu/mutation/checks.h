@@ -12,7 +12,13 @@
 #include "runtime/conformance_check.h"
 #include "runtime/selftest.h"
 
+// Which mutant is on: the kernels ask. 0: none.
+extern "C" int chiaro_gpu_mutant;
+
 namespace chiaro::mutation {
+
+// How a failure begins that is none of the mutant's.
+inline const std::string kWithoutMutant = "without a mutant: ";
 
 // The devices that mutants run on: with simdgroup operations, and without.
 class Devices {
@@ -38,7 +44,7 @@ class OpChecks {
 
   size_t size() const { return checks_.size(); }
   double seconds() const { return seconds_; }  // of all, without a mutant
-  // The first failure, in full.
+  // The first failure, in full; it begins with kWithoutMutant where the check fails without one, too.
   std::optional<std::string> failure();
 
  private:
@@ -46,18 +52,18 @@ class OpChecks {
     size_t device = 0;
     double work = 0;
     Variant variant;
-    std::shared_ptr<const Expectation> expected;
   };
   void add_selftest();
   void add_variants(size_t step);  // every step-th of each case
   void add_check(const Variant& v, size_t device);
   Status run_without_mutant(double most_seconds);  // drops what takes longer in all
-  std::optional<std::string> run(const Check& check);
+  std::optional<std::string> run(Check& check);
 
   Devices* devices_ = nullptr;
   const OpDef* op_ = nullptr;
   std::vector<Case> cases_;
   std::vector<Check> checks_;
+  std::map<std::string, std::shared_ptr<const Expectation>> known_;  // by the variant's text
   double seconds_ = 0;
 };
 
