@@ -1,7 +1,13 @@
 #include "composition.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include "shipped_model.h"
 
 namespace chiaro::testing {
 namespace {
@@ -142,7 +148,50 @@ Look look_of(const Sprites& sprites, int index, const Colour& bg) {
   return plain;
 }
 
+// U8 is no weight type, so the engine's own reader leaves the tensor out; this reads the one tensor of the file.
+Sprites read_sprites() {
+  std::ifstream file(source_path("tests/golden/tiny/sprites.safetensors"), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  size_t header = 0;
+  for (size_t i = 0; i < 8; ++i) header |= static_cast<size_t>(static_cast<uint8_t>(bytes.at(i))) << (8 * i);
+  const auto tensor = nlohmann::json::parse(bytes.substr(8, header)).at("sprites");
+  const auto shape = tensor.at("shape").get<std::vector<int>>();
+  const auto range = tensor.at("data_offsets").get<std::vector<size_t>>();
+  Sprites s{shape.at(0), shape.at(1), {}};
+  s.rgba.assign(bytes.begin() + static_cast<int64_t>(8 + header + range.at(0)),
+                bytes.begin() + static_cast<int64_t>(8 + header + range.at(1)));
+  return s;
+}
+
+void judge(const nlohmann::json& wanted, const std::vector<std::string>& names,
+           std::span<const std::array<double, 3>> palette, const Picture& picture, Score& score) {
+  const FloatImage image = to_float(picture);
+  const Colour bg = background_of(image);
+  ++score.pictures;
+  const std::string found = names[nearest_colour(bg, palette)];
+  const bool background = found == wanted.at("background").get<std::string>();
+  score.backgrounds += background ? 1 : 0;
+  if (!background)
+    std::printf("  %s: the background is %s\n", wanted.at("prompt").get<std::string>().c_str(), found.c_str());
+  const auto looks = looks_of(sprites(), bg);
+  for (const auto& object : wanted.at("objects")) {
+    const auto r = object.at("region").get<std::array<double, 4>>();
+    const size_t rank = rank_of(object.at("index").get<size_t>(), look_in(image, {r[0], r[1], r[2], r[3]}, bg), looks);
+    ++score.objects;
+    score.right += rank == 0 ? 1 : 0;
+    if (rank > 0) {
+      std::printf("  %s: %zu objects are nearer than the %s\n", wanted.at("prompt").get<std::string>().c_str(), rank,
+                  object.at("name").get<std::string>().c_str());
+    }
+  }
+}
+
 }  // namespace
+
+const Sprites& sprites() {
+  static const Sprites all = read_sprites();
+  return all;
+}
 
 FloatImage to_float(const Picture& picture) {
   FloatImage image{picture.width, picture.height, {}};
@@ -205,6 +254,39 @@ size_t rank_of(size_t wanted, const std::optional<Look>& look, std::span<const L
   const double own = distance(*look, looks[wanted]);
   return static_cast<size_t>(
       std::count_if(looks.begin(), looks.end(), [&](const Look& other) { return distance(*look, other) < own; }));
+}
+
+nlohmann::json golden_compositions(size_t most) {
+  std::ifstream file(source_path("tests/golden/tiny/prompts.json"));
+  auto json = nlohmann::json::parse(file);
+  const nlohmann::json all = json.at("prompts");
+  if (most >= all.size()) return json;
+  json["prompts"] = nlohmann::json::array();
+  for (size_t i = 0; i < most; ++i) json["prompts"].push_back(all.at(i * all.size() / most));
+  return json;
+}
+
+Score score_prompts(Session& session, const nlohmann::json& compositions, std::vector<Picture>* made) {
+  std::vector<std::string> names;
+  std::vector<std::array<double, 3>> palette;
+  for (const auto& [name, colour] : compositions.at("palette").items()) {
+    names.push_back(name);
+    palette.push_back(colour.get<std::array<double, 3>>());
+  }
+  Score score;
+  for (const auto& wanted : compositions.at("prompts")) {
+    GenerateRequest request;
+    request.prompt = wanted.at("prompt").get<std::string>();
+    request.seed = wanted.at("seed").get<uint64_t>();
+    request.cfg_scale = compositions.at("guidance").get<double>();
+    request.sampling_method = "ddim";
+    request.steps = 8;
+    auto pictures = pictures_of(session, request);
+    if (pictures.size() != 1) return score;
+    judge(wanted, names, palette, pictures[0], score);
+    if (made != nullptr) made->push_back(std::move(pictures[0]));
+  }
+  return score;
 }
 
 }  // namespace chiaro::testing

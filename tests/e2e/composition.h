@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,5 +49,17 @@ std::vector<Look> looks_of(const Sprites& sprites, const Colour& bg);
 double distance(const Look& a, const Look& b);
 // How many objects are nearer to `look` than `wanted`: 0 is right. Nothing found counts as all of them.
 size_t rank_of(size_t wanted, const std::optional<Look>& look, std::span<const Look> looks);
+
+// The objects that the shipped model knows.
+const Sprites& sprites();
+
+// tests/golden/tiny/prompts.json, or `most` of its prompts, evenly spread.
+nlohmann::json golden_compositions(size_t most = 1000);
+
+struct Score {
+  int pictures = 0, backgrounds = 0, objects = 0, right = 0;
+};
+// Makes a picture of each prompt (8 steps of DDIM) and judges it; prints what is wrong. `made`: where to keep them.
+Score score_prompts(Session& session, const nlohmann::json& compositions, std::vector<Picture>* made = nullptr);
 
 }  // namespace chiaro::testing

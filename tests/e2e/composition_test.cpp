@@ -4,33 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "shipped_model.h"
 
 namespace chiaro::testing {
 namespace {
-
-// U8 is no weight type, so the engine's own reader leaves the tensor out; this reads the one tensor of the file.
-Sprites read_sprites() {
-  std::ifstream file(source_path("tests/golden/tiny/sprites.safetensors"), std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  size_t header = 0;
-  for (size_t i = 0; i < 8; ++i) header |= static_cast<size_t>(static_cast<uint8_t>(bytes.at(i))) << (8 * i);
-  const auto tensor = nlohmann::json::parse(bytes.substr(8, header)).at("sprites");
-  const auto shape = tensor.at("shape").get<std::vector<int>>();
-  const auto range = tensor.at("data_offsets").get<std::vector<size_t>>();
-  Sprites s{shape.at(0), shape.at(1), {}};
-  s.rgba.assign(bytes.begin() + static_cast<int64_t>(8 + header + range.at(0)),
-                bytes.begin() + static_cast<int64_t>(8 + header + range.at(1)));
-  return s;
-}
-
-const Sprites& sprites() {
-  static const Sprites all = read_sprites();
-  return all;
-}
 
 FloatImage plain(int size, const Colour& colour) {
   FloatImage image{size, size, {}};
@@ -124,54 +102,8 @@ TEST(CompositionMeasure, GivesTheNumbersOfTheReference) {
   EXPECT_NEAR(distance(*look, looks[848]), 0.27735457, 2e-6);
 }
 
-struct Score {
-  int pictures = 0, backgrounds = 0, objects = 0, right = 0;
-};
-
-void judge(const nlohmann::json& wanted, const std::vector<std::string>& names,
-           std::span<const std::array<double, 3>> palette, const Picture& picture, Score& score) {
-  const FloatImage image = to_float(picture);
-  const Colour bg = background_of(image);
-  ++score.pictures;
-  const std::string found = names[nearest_colour(bg, palette)];
-  const bool background = found == wanted.at("background").get<std::string>();
-  score.backgrounds += background ? 1 : 0;
-  if (!background)
-    std::printf("  %s: the background is %s\n", wanted.at("prompt").get<std::string>().c_str(), found.c_str());
-  const auto looks = looks_of(sprites(), bg);
-  for (const auto& object : wanted.at("objects")) {
-    const auto r = object.at("region").get<std::array<double, 4>>();
-    const size_t rank = rank_of(object.at("index").get<size_t>(), look_in(image, {r[0], r[1], r[2], r[3]}, bg), looks);
-    ++score.objects;
-    score.right += rank == 0 ? 1 : 0;
-    if (rank > 0) {
-      std::printf("  %s: %zu objects are nearer than the %s\n", wanted.at("prompt").get<std::string>().c_str(), rank,
-                  object.at("name").get<std::string>().c_str());
-    }
-  }
-}
-
 TEST(Composition, PicturesShowWhatTheirPromptsName) {
-  std::ifstream file(source_path("tests/golden/tiny/prompts.json"));
-  const auto json = nlohmann::json::parse(file);
-  std::vector<std::string> names;
-  std::vector<std::array<double, 3>> palette;
-  for (const auto& [name, colour] : json.at("palette").items()) {
-    names.push_back(name);
-    palette.push_back(colour.get<std::array<double, 3>>());
-  }
-  Score score;
-  for (const auto& wanted : json.at("prompts")) {
-    GenerateRequest request;
-    request.prompt = wanted.at("prompt").get<std::string>();
-    request.seed = wanted.at("seed").get<uint64_t>();
-    request.cfg_scale = json.at("guidance").get<double>();
-    request.sampling_method = "ddim";
-    request.steps = 8;
-    const auto pictures = pictures_of(shared_session(), request);
-    ASSERT_EQ(pictures.size(), 1u);
-    judge(wanted, names, palette, pictures[0], score);
-  }
+  const Score score = score_prompts(shared_session(), golden_compositions());
   std::printf("  backgrounds %d of %d, objects %d of %d\n", score.backgrounds, score.pictures, score.right,
               score.objects);
   EXPECT_EQ(score.pictures, 64);
