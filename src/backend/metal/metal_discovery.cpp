@@ -63,7 +63,7 @@ Result<NS::SharedPtr<MTL::Device>> soft_device(const MetalDeviceOptions& options
   CHIARO_ASSIGN(const auto switches, parse_metal_features(options.features.value_or("")));
   soft.unadvertised = std::any_of(switches.begin(), switches.end(), [](const auto& one) { return one.on; });
   auto device = NS::TransferPtr(softmetal::create_device(soft));
-  if (!device) return no_device(options.name, "softmetal makes none", "");
+  if (!device) return no_device(options.name, "softmetal makes none", "use --devices cpu");
   return device;
 }
 #endif
