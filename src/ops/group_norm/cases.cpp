@@ -22,6 +22,7 @@ void cases_group_norm(Cases& cases) {
   add({2, 6}, 2, true, Activation::none, -2, 2, "no positions beside the channels");
   add({2, 33, 31, 64}, 32, true, Activation::none, 299.99, 300.01, "300 + 0.01 noise");
   add({2, 40, 40, 8}, 2, true, Activation::none, 9998, 10002, "a mean far above the deviation, several chunks");
+  add({2, 130, 64, 8}, 2, true, Activation::none, -2, 2, "groups that a GPU cuts into chunks");
 }
 
 }  // namespace chiaro
