@@ -165,7 +165,7 @@ struct GenerateResult {
   GenerateRequest used;
   std::string model_name;
   std::vector<StageTime> times;
-  int64_t peak_bytes = 0;            // most memory held at once by arenas, inputs and staged weights
+  int64_t peak_bytes = 0;            // most memory held at once by arenas, inputs, staged and packed weights
   int64_t weight_bytes = 0;          // of the weights in use (mapped from their files)
   std::vector<std::string> notices;  // what was cut, ignored or retried, each a sentence
 };
@@ -200,7 +200,7 @@ class Session {
   // as before and the next call is right.
   virtual Result<GenerateResult> generate(const GenerateRequest& request, const Callbacks& callbacks = {}) = 0;
   virtual const ModelInfo& info() const = 0;
-  // Bytes held now by arenas and staged weights of cached plans; trim() gives them back.
+  // Bytes held now by arenas, staged and packed weights of cached plans; trim() gives them back.
   virtual int64_t held_bytes() const = 0;
   virtual void trim() = 0;
 };

@@ -36,7 +36,15 @@ Result<std::shared_ptr<const ExecutionPlan>> StageRunner::plan(const std::string
 Result<std::unique_ptr<Executor>> StageRunner::executor(const std::string& key, const BuildGraph& build) {
   CHIARO_ASSIGN(auto ready, plan(key, build));
   note_moved(key, *ready);
-  return Executor::create(engine_, std::move(ready));
+  auto made = Executor::create(engine_, ready);
+  if (!made.ok() && made.error().code == ErrorCode::out_of_memory && !packed_.empty()) {
+    engine_.log()(LogLevel::notice, LogCategory::pipeline, "{}: {}; packed weights of other stages are given up", key,
+                  made.error().what);
+    packed_.clear();
+    made = Executor::create(engine_, std::move(ready));
+  }
+  if (made.ok()) packed_.insert((*made)->packed_weights().begin(), (*made)->packed_weights().end());
+  return made;
 }
 
 // Once per stage, whatever its plans differ in: keys begin with the stage's name and a comma.

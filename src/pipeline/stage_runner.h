@@ -1,13 +1,15 @@
 // StageRunner: plans, memory and checks around one stage of the pipeline (encode, sample, decode).
 //
-// Plans are cached by what they were built for; arenas live only as long as their stage, so that the peak is that of
-// the largest stage and nothing is held between requests.
+// Plans are cached by what they were built for, and the packed weights that they read are held until clear(), or until
+// memory runs out. Arenas live only as long as their stage, so that the peak is that of the largest stage.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "chiaro/chiaro.h"
 #include "runtime/executor.h"
@@ -29,6 +31,7 @@ class StageRunner {
   void clear() {
     plans_.clear();
     order_.clear();
+    packed_.clear();
   }
 
  private:
@@ -39,6 +42,7 @@ class StageRunner {
   PlanOptions options_;
   std::map<std::string, std::shared_ptr<const ExecutionPlan>> plans_;
   std::vector<std::string> order_;
+  std::set<std::shared_ptr<Buffer>> packed_;
   std::vector<std::string> moved_;
 };
 

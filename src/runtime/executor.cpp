@@ -328,6 +328,9 @@ Status Executor::run(std::span<const Binding> inputs, std::span<const Binding> o
 const ExecutionPlan& Executor::plan() const {
   return *state_->plan;
 }
+const std::vector<std::shared_ptr<Buffer>>& Executor::packed_weights() const {
+  return state_->memory.packed();
+}
 RunReport Executor::last_run() const {
   return state_->report;
 }

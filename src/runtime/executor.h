@@ -71,6 +71,8 @@ class Executor {
   // the error of the earliest segment.
   Status run(std::span<const Binding> inputs, std::span<const Binding> outputs, const RunOptions& options = {});
   const ExecutionPlan& plan() const;
+  // The packed weights that it reads. Other executors of the engine find those that someone holds.
+  const std::vector<std::shared_ptr<Buffer>>& packed_weights() const;
   RunReport last_run() const;
   // Segments of kernels that the plan's devices compiled for it, and those kept from the plan before.
   int64_t compiled_segments() const;

@@ -25,6 +25,7 @@ class ExecutorMemory {
                                      ExecutorMemory old = {});
   // Errors: internal where the plan did not stage an input or weight on the device it names.
   Result<BufferRef> resolve(const MemRef& ref) const;
+  const std::vector<std::shared_ptr<Buffer>>& packed() const { return packed_; }
   // Null where it is not staged there.
   Buffer* input(int32_t device, int32_t index) const { return find(inputs_, device, index); }
 

@@ -40,7 +40,7 @@ Result<std::unique_ptr<Buffer>> PackedWeights::make(Device& device, const std::b
 
 Result<std::shared_ptr<Buffer>> PackedWeights::get(Device& device, const TensorDataPtr& weight, const PlanPacked& form,
                                                    const KernelPlan& kernel) {
-  if (!weight || weight->bytes == nullptr) {
+  if (!weight || (weight->bytes == nullptr && weight->desc.dense_bytes() > 0)) {
     return Error{ErrorCode::unsupported, "a graph without weights cannot run", "", "", ""};
   }
   if (form.offset < 0 || form.offset + form.desc.span_bytes() > weight->desc.dense_bytes()) {

@@ -1,7 +1,8 @@
 // Packed forms of weights (KernelPlan::packed), made once and shared by all executors of an engine: the plans of a
 // session (sizes, batches) read the same ones.
 //
-// Memory: a packed form is device memory, and lives as long as an executor reads it. Once it is made, the pages of the
+// Memory: a packed form is device memory, and lives as long as an executor reads it or someone holds it
+// (Executor::packed_weights: a session does, so that its next picture finds it). Once it is made, the pages of the
 // file that the weight lies in are dropped from this process's resident memory; who reads the weight as it is gets them
 // back from the file.
 #pragma once

@@ -40,7 +40,8 @@ TEST(Memory, EverythingGoesBackToTheAllocator) {
   EXPECT_EQ(counting->live_blocks(), 0);
 }
 
-// Every allocation of a run in turn is refused: an error each time, nothing lost, and then a right picture.
+// Allocations of a run in turn are refused: an error, or the right picture where packed weights of other stages could
+// be given up; nothing lost, and then a right picture.
 TEST(Memory, ARefusedAllocationIsAnErrorAndHarmless) {
   const auto counting = std::make_shared<CountingAllocator>(std::make_shared<SystemAllocator>());
   LoadOptions options;
@@ -52,13 +53,19 @@ TEST(Memory, ARefusedAllocationIsAnErrorAndHarmless) {
   generated(*session, small_request(1));
   const int64_t all = counting->allocations();
   ASSERT_GT(all, 0);
+  int refused = 0;
   for (int64_t n = 1; n <= all; n += 1 + all / 12) {
     session->trim();
     counting->fail_at(n);
     const auto result = session->generate(small_request(1));
-    ASSERT_FALSE(result.ok()) << "allocation " << n << " of " << all;
+    if (result.ok()) {
+      EXPECT_EQ(result->pictures[0].rgb, expected) << "allocation " << n << " of " << all;
+      continue;
+    }
+    ++refused;
     EXPECT_EQ(result.error().code, ErrorCode::out_of_memory) << result.error().format();
   }
+  EXPECT_GT(refused, 0);
   counting->fail_at(0);
   EXPECT_EQ(generated(*session, small_request(1)).pictures[0].rgb, expected);
   session->trim();

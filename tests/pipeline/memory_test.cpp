@@ -46,10 +46,10 @@ TEST(Memory, EveryRefusedAllocationIsAnErrorAndHurtsNothing) {
     ASSERT_TRUE(session);
     const auto expected = pixels(session->generate(two_pictures()));
     ASSERT_EQ(expected.size(), 3u);
+    session->trim();
     const int64_t held = memory->live_bytes();
-    int64_t n = 1;
+    int64_t n = 1, refused = 0;
     for (;; ++n) {
-      session->trim();
       memory->fail_at(n);
       const auto result = session->generate(two_pictures());
       const bool reached = memory->allocations() >= n;
@@ -58,13 +58,19 @@ TEST(Memory, EveryRefusedAllocationIsAnErrorAndHurtsNothing) {
         EXPECT_TRUE(pixels(result) == expected);
         break;
       }
-      ASSERT_FALSE(result.ok()) << "allocation " << n << " was refused and nobody noticed";
-      EXPECT_EQ(result.error().code, ErrorCode::out_of_memory) << result.error().format();
-      EXPECT_FALSE(result.error().what.empty());
+      if (result.ok()) {  // memory was found: packed weights of other stages were given up
+        EXPECT_TRUE(pixels(result) == expected) << n;
+      } else {
+        ++refused;
+        EXPECT_EQ(result.error().code, ErrorCode::out_of_memory) << result.error().format();
+        EXPECT_FALSE(result.error().what.empty());
+      }
+      session->trim();
       EXPECT_EQ(memory->live_bytes(), held) << "after refusal " << n;
       EXPECT_TRUE(pixels(session->generate(two_pictures())) == expected) << "after refusal " << n;
+      session->trim();
     }
-    EXPECT_GT(n, 10);
+    EXPECT_GT(refused, 10);
   }
   EXPECT_EQ(memory->live_bytes(), 0);
   EXPECT_EQ(memory->live_blocks(), 0);

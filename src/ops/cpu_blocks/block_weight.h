@@ -1,4 +1,4 @@
-// Weights as operand B of a packed product: which are packed once per plan, and how block-quantised ones are decoded
+// Weights as operand B of a packed product: which are packed once, and how block-quantised ones are decoded
 // row by row while panels are packed, so that they are never whole in f32.
 #pragma once
 
@@ -35,7 +35,7 @@ inline bool whole_block_rows(const TensorDesc& t) {
   return true;
 }
 
-// Whether weights of that type are packed once per plan. Blocks stay as they are: in panels they would be larger.
+// Whether weights of that type are packed once. Blocks stay as they are: in panels they would be larger.
 inline bool packs_once(DType dtype) {
   return !is_block(dtype);
 }

@@ -109,7 +109,8 @@ class StagePass {
     const DType to = info(node.output).desc.dtype;
     const Storage& storage = graph_.storage_of(node.inputs[0]);
     const bool written = storage.latest_version > 0 || graph_.storage_of(node.output).latest_version > 0;
-    return storage.data != nullptr && !written && (to == DType::f16 || to == DType::bf16);
+    return storage.data != nullptr && storage.data->bytes != nullptr && !written &&
+           (to == DType::f16 || to == DType::bf16);
   }
 
   // One weight for all casts of a value to a type.
