@@ -1,6 +1,7 @@
 // F(4x4, 3x3): weights are transformed group by group of columns, then chunks of tiles x columns run on the pool, each
 // with its pixels transformed block by block of channels.
 #include "ops/cpu_blocks/winograd.h"
+#include <cstdlib>
 
 #include "ops/cpu_blocks/gemm_shape.h"
 #include "ops/cpu_blocks/simd_targets.h"
@@ -16,7 +17,8 @@
 namespace chiaro {
 
 inline constexpr int64_t kSide = 6, kOutSide = 4, kPoints = kSide * kSide;
-inline constexpr int64_t kWinogradTiles = 48;     // of a chunk at most: a multiple of every micro-kernel's rows
+inline constexpr int64_t kWinogradTiles = 48;     // of a chunk at most
+inline constexpr int64_t kWinogradTileStep = 12;  // a multiple of every micro-kernel's rows
 inline constexpr int64_t kWinogradColumns = 256;  // of a chunk at most
 inline constexpr int64_t kWeightSlab = 64;        // channels whose weights are transformed at once
 
@@ -25,11 +27,37 @@ struct WinogradCut {
   int64_t channels = 0, kc = 0;                 // all, and those transformed at once
   int64_t tiles_y = 0, tiles_x = 0, tiles = 0;  // of a picture; of all
   int64_t tb = 0, t_blocks = 0;                 // tiles of a chunk
-  int64_t nb = 0, group = 0;                    // columns of a chunk; of a group, a multiple of nb
+  int64_t nb = 0, group = 0;                    // columns of a chunk; of a group: multiples of the widest panel
   int64_t points_stride = 0;                    // floats between the transformed weights of two points
   int64_t sums_stride = 0;                      // floats between rows of sums
   int64_t v = 0, sums = 0, rows = 0, stage = 0, pixels = 0, zeros = 0, floats = 0;  // a worker's buffers
 };
+
+// The least multiple of `step` that needs no more parts of `whole` than `most` does.
+inline int64_t evenly(int64_t whole, int64_t most, int64_t step) {
+  return round_up(ceil_div(whole, std::max<int64_t>(1, ceil_div(whole, most))), step);
+}
+
+// Tiles and columns of a chunk: the largest of which a group still has kGemmMinChunks, and the smallest where there are
+// none such. Chunks of few columns transform the same pixels again, chunks of few tiles read the same weights again:
+// a column less is taken to cost a quarter of what a tile less does.
+inline void winograd_chunks(WinogradCut& cut) {
+  int64_t tb = std::min(kWinogradTiles, round_up(cut.tiles, kWinogradTileStep));
+  int64_t nb = std::min(kWinogradColumns, cut.group);
+  const auto chunks = [&] { return ceil_div(cut.tiles, tb) * ceil_div(cut.group, nb); };
+  while (chunks() < kGemmMinChunks && (tb > kWinogradTileStep || nb > kGemmNrMax)) {
+    if (tb == kWinogradTileStep || (nb > kGemmNrMax && nb >= 4 * tb)) {
+      nb -= kGemmNrMax;
+    } else {
+      tb -= kWinogradTileStep;
+    }
+  }
+  if (const char* e = getenv("WT")) tb = atoi(e);
+  if (const char* e = getenv("WN")) nb = std::min<int64_t>(atoi(e), cut.group);
+  cut.tb = evenly(cut.tiles, tb, kWinogradTileStep);
+  cut.nb = evenly(cut.group, nb, kGemmNrMax);
+  cut.t_blocks = ceil_div(cut.tiles, cut.tb);
+}
 
 inline WinogradCut winograd_cut(const GemmProblem& p) {
   WinogradCut cut;
@@ -38,13 +66,10 @@ inline WinogradCut winograd_cut(const GemmProblem& p) {
   cut.tiles_y = ceil_div(p.a.out_h, kOutSide);
   cut.tiles_x = ceil_div(p.a.out_w, kOutSide);
   cut.tiles = p.batch * cut.tiles_y * cut.tiles_x;
-  cut.t_blocks = ceil_div(cut.tiles, kWinogradTiles);
-  cut.tb = round_up(ceil_div(cut.tiles, std::max<int64_t>(1, cut.t_blocks)), 12);
   const int64_t column_bytes = kPoints * 4 * std::max<int64_t>(1, cut.channels);
   const int64_t most = std::max(kGemmNrMax, kGemmGroupBytes / column_bytes / kGemmNrMax * kGemmNrMax);
-  const int64_t n_blocks = ceil_div(p.n, std::min(kWinogradColumns, most));
-  cut.nb = round_up(ceil_div(p.n, std::max<int64_t>(1, n_blocks)), kGemmNrMax);
-  cut.group = std::min(std::max<int64_t>(1, most / cut.nb) * cut.nb, round_up(p.n, cut.nb));
+  cut.group = evenly(p.n, most, kGemmNrMax);
+  winograd_chunks(cut);
   cut.points_stride = cut.group * cut.channels;
   cut.sums_stride = cut.nb + 16;
   int64_t end = 0;
