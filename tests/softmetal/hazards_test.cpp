@@ -1,5 +1,7 @@
 // Order between commands: each missing barrier, fence, event or wait is found, whatever came out; each one that is
 // there is enough.
+#include <initializer_list>
+
 #include "bench.h"
 
 namespace softmetal {
@@ -28,8 +30,17 @@ class Hazard : public Bench {
   void finish(MTL::CommandBuffer* commands) {
     commands->commit();
     commands->waitUntilCompleted();
-    failed_ = commands->status() == MTL::CommandBufferStatusError;
-    error_ = failed_ ? to_text(commands->error()->localizedDescription()) : "";
+    take_error({commands});
+  }
+  // Of those that are complete, the last one that failed.
+  void take_error(std::initializer_list<MTL::CommandBuffer*> all) {
+    failed_ = false;
+    error_.clear();
+    for (MTL::CommandBuffer* one : all) {
+      if (one->status() != MTL::CommandBufferStatusError) continue;
+      failed_ = true;
+      error_ = to_text(one->error()->localizedDescription());
+    }
   }
   void expect_hazard(const std::string& text = "nothing orders") {
     expect_fault(FaultKind::hazard, text);
@@ -169,8 +180,7 @@ TEST_F(Hazard, QueuesNeedAnEventAlsoForTrackedBuffers) {
     first->waitUntilCompleted();
     second->waitUntilCompleted();
     // Either may come first, and the later one is told.
-    failed_ = first->status() == MTL::CommandBufferStatusError || second->status() == MTL::CommandBufferStatusError;
-    error_ = failed_ ? "hazard" : "";
+    take_error({first, second});
     if (with_event) {
       expect_right();
     } else {
