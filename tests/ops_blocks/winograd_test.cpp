@@ -232,6 +232,31 @@ TEST(Winograd, ErrorAtTheChannelsOfAUnet) {
   EXPECT_LT(worst, 2e-5 * rms);
 }
 
+// Layers of the UNet and the autoencoder, and the smallest that winograd_pays() lets through at 1280 channels: 36 tiles
+// and five panels of columns at once.
+TEST(Winograd, ManyThreadsFindWork) {
+  struct Layer {
+    int64_t batch, side, channels, columns, chunks;
+  };
+  for (const Layer& l : {Layer{1, 64, 512, 512, 32},
+                         {1, 64, 320, 320, 32},
+                         {2, 32, 640, 640, 32},
+                         {1, 512, 128, 128, 32},
+                         {1, 32, 1280, 1280, 20},
+                         {1, 24, 1280, 1280, 15},
+                         {1, 24, 64, 64, 6}}) {
+    GemmProblem p;
+    p.batch = l.batch;
+    p.n = l.columns;
+    p.a.in_h = p.a.in_w = p.a.out_h = p.a.out_w = l.side;
+    p.a.channels = l.channels;
+    p.a.kh = p.a.kw = 3;
+    p.a.pad_top = p.a.pad_left = 1;
+    EXPECT_TRUE(winograd_pays(p));
+    EXPECT_GE(winograd_chunks(p), l.chunks) << l.side << " " << l.channels;
+  }
+}
+
 TEST(Winograd, TakesOnlyItsWindow) {
   Sizes s;
   Tensors t = make_tensors(s);

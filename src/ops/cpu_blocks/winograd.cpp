@@ -1,7 +1,6 @@
 // F(4x4, 3x3): weights are transformed group by group of columns, then chunks of tiles x columns run on the pool, each
 // with its pixels transformed block by block of channels.
 #include "ops/cpu_blocks/winograd.h"
-#include <cstdlib>
 
 #include "ops/cpu_blocks/gemm_shape.h"
 #include "ops/cpu_blocks/simd_targets.h"
@@ -33,30 +32,29 @@ struct WinogradCut {
   int64_t v = 0, sums = 0, rows = 0, stage = 0, pixels = 0, zeros = 0, floats = 0;  // a worker's buffers
 };
 
-// The least multiple of `step` that needs no more parts of `whole` than `most` does.
+// The least multiple of `step` of which `whole` is no more parts than of `most`.
 inline int64_t evenly(int64_t whole, int64_t most, int64_t step) {
   return round_up(ceil_div(whole, std::max<int64_t>(1, ceil_div(whole, most))), step);
 }
 
-// Tiles and columns of a chunk: the largest of which a group still has kGemmMinChunks, and the smallest where there are
-// none such. Chunks of few columns transform the same pixels again, chunks of few tiles read the same weights again:
-// a column less is taken to cost a quarter of what a tile less does.
-inline void winograd_chunks(WinogradCut& cut) {
-  int64_t tb = std::min(kWinogradTiles, round_up(cut.tiles, kWinogradTileStep));
-  int64_t nb = std::min(kWinogradColumns, cut.group);
-  const auto chunks = [&] { return ceil_div(cut.tiles, tb) * ceil_div(cut.group, nb); };
-  while (chunks() < kGemmMinChunks && (tb > kWinogradTileStep || nb > kGemmNrMax)) {
-    if (tb == kWinogradTileStep || (nb > kGemmNrMax && nb >= 4 * tb)) {
+// Tiles and columns of a chunk: as many as leave a group kGemmMinChunks chunks, and the fewest where it has not so
+// many. Chunks of few columns transform the same pixels again, chunks of few tiles read the same weights again.
+// Measured on one thread: 64 columns or 24 tiles cost up to a tenth, 32 columns a fifth, 12 tiles up to a half.
+inline void cut_winograd_chunks(WinogradCut& cut) {
+  int64_t tb = std::clamp(round_up(cut.tiles, kWinogradTileStep), kWinogradTileStep, kWinogradTiles);
+  int64_t nb = std::clamp(cut.group, kGemmNrMax, kWinogradColumns);
+  const auto shrink = [&] {
+    if (nb > 2 * kGemmNrMax || (nb > kGemmNrMax && tb <= 2 * kWinogradTileStep)) {
       nb -= kGemmNrMax;
     } else {
       tb -= kWinogradTileStep;
     }
-  }
-  if (const char* e = getenv("WT")) tb = atoi(e);
-  if (const char* e = getenv("WN")) nb = std::min<int64_t>(atoi(e), cut.group);
+  };
+  const auto chunks = [&] { return ceil_div(cut.tiles, tb) * ceil_div(cut.group, nb); };
+  while (chunks() < kGemmMinChunks && (tb > kWinogradTileStep || nb > kGemmNrMax)) shrink();
   cut.tb = evenly(cut.tiles, tb, kWinogradTileStep);
-  cut.nb = evenly(cut.group, nb, kGemmNrMax);
   cut.t_blocks = ceil_div(cut.tiles, cut.tb);
+  cut.nb = evenly(cut.group, nb, kGemmNrMax);
 }
 
 inline WinogradCut winograd_cut(const GemmProblem& p) {
@@ -69,7 +67,7 @@ inline WinogradCut winograd_cut(const GemmProblem& p) {
   const int64_t column_bytes = kPoints * 4 * std::max<int64_t>(1, cut.channels);
   const int64_t most = std::max(kGemmNrMax, kGemmGroupBytes / column_bytes / kGemmNrMax * kGemmNrMax);
   cut.group = evenly(p.n, most, kGemmNrMax);
-  winograd_chunks(cut);
+  cut_winograd_chunks(cut);
   cut.points_stride = cut.group * cut.channels;
   cut.sums_stride = cut.nb + 16;
   int64_t end = 0;
@@ -337,6 +335,11 @@ size_t winograd_scratch_bytes(const GemmProblem& problem, int threads) {
   const WinogradCut cut = winograd_cut(problem);
   const int64_t weights = round_up(kPoints * cut.points_stride, 16);
   return static_cast<size_t>(gemm_bias_floats(problem.n) + weights + threads * cut.floats) * sizeof(float);
+}
+
+int64_t winograd_chunks(const GemmProblem& problem) {
+  const WinogradCut cut = winograd_cut(problem);
+  return cut.t_blocks * ceil_div(cut.group, cut.nb);
 }
 
 void winograd(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, const std::atomic<bool>* cancel) {
