@@ -284,6 +284,38 @@ TEST(Attention, AFullyMaskedRowIsZero) {
   for (int64_t c = 0; c < s.d; ++c) EXPECT_EQ(t.out.at(s.d + c), 0.0);
 }
 
+// Masks are often made of the lowest number: over all keys it is a bias like any other, and the result the mean of v,
+// as all that the scores add is below its rounding. In several blocks of keys, and beside numbers of any size.
+TEST(Attention, TheLargestBiasesStayFinite) {
+  constexpr float kLowest = std::numeric_limits<float>::lowest();
+  Sizes s;
+  s.lq = 6;
+  s.lk = 300;
+  s.d = 8;
+  s.bias = true;
+  Tensors t = make_tensors(s, 5);
+  for (int64_t j = 0; j < s.lk; ++j) {
+    const auto set = [&](int64_t row, double bias) { store_element(DType::f32, t.bias.data(), row * s.lk + j, bias); };
+    set(0, kLowest);
+    set(1, -kLowest);
+    set(2, j % 2 == 0 ? 2.5e38 : 2.6e38);
+    if (j == 280) set(3, 2.5e38);
+    set(4, j % 3 == 0 ? -kLowest : kLowest);
+    set(5, j < 256 ? kLowest : -2.5e38);
+  }
+  const AttentionProblem p = problem_of(s, t);
+  run(p, 1);
+  check_against_double(s, t, p);
+  const auto& vs = t.v.desc.strides;
+  for (int64_t c = 0; c < s.d; ++c) {
+    double mean = 0;
+    for (int64_t j = 0; j < s.lk; ++j) mean += t.v.at(j * vs[1] + c * vs[3]) / static_cast<double>(s.lk);
+    EXPECT_NEAR(t.out.at(c), mean, 1e-6);
+    EXPECT_NEAR(t.out.at(s.d + c), mean, 1e-6);
+    EXPECT_EQ(t.out.at(3 * s.d + c), t.v.at(280 * vs[1] + c * vs[3]));
+  }
+}
+
 TEST(Attention, NoKeysGiveZero) {
   Sizes s;
   s.lq = 3;
@@ -338,6 +370,40 @@ TEST(Attention, BitsDoNotDependOnBatchThreadsOrOtherRows) {
           << rows;
     }
   }
+}
+
+// Keys and values of all heads packed at once, of two and of one at a time, or by every chunk for itself.
+TEST(Attention, BitsDoNotDependOnWhatIsPackedAtOnce) {
+  Sizes s;
+  s.batch = 2;
+  s.heads = 6;
+  s.kv_heads = 3;
+  s.lq = 230;
+  s.lk = 700;
+  s.d = 40;
+  s.bias = true;
+  s.lengths = {700, 131};
+  const auto result = [&](int64_t shared_bytes, int threads, size_t* scratch) {
+    Tensors t = make_tensors(s, 9);
+    AttentionProblem p = problem_of(s, t);
+    p.shared_bytes = shared_bytes;
+    *scratch = attention_scratch_bytes(p, threads);
+    run(p, threads);
+    return t.out.bytes;
+  };
+  const int64_t block_bytes = kAttentionKeys * (40 + 64) * 4;  // values in panels of 32 columns
+  const int64_t head_bytes = 3 * block_bytes;
+  size_t all = 0, two = 0, one = 0, none = 0;
+  const auto want = result(AttentionProblem().shared_bytes, 1, &all);
+  for (const int threads : {1, 2}) {
+    EXPECT_EQ(result(2 * head_bytes, threads, &two), want);
+    EXPECT_EQ(result(head_bytes, threads, &one), want);
+    EXPECT_EQ(result(0, threads, &none), want);
+  }
+  result(AttentionProblem().shared_bytes, 2, &all);
+  EXPECT_EQ(all - two, static_cast<size_t>(4 * head_bytes));  // of six heads
+  EXPECT_EQ(two - one, static_cast<size_t>(head_bytes));
+  EXPECT_EQ(one - none, static_cast<size_t>(block_bytes));  // one block for each of two workers
 }
 
 }  // namespace

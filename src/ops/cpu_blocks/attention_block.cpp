@@ -45,7 +45,7 @@ inline AttentionCut attention_cut(const AttentionProblem& p) {
   cut.block_floats = cut.values + kAttentionKeys * round_up(d, kGemmNrMax);
   cut.key_blocks = ceil_div(p.lk, kAttentionKeys);
   const int64_t head_bytes = std::max<int64_t>(1, cut.key_blocks) * cut.block_floats * 4;
-  cut.group = std::min(kAttentionShared / head_bytes, p.batch * p.kv_heads);
+  cut.group = std::min(p.shared_bytes / head_bytes, p.batch * p.kv_heads);
   cut.keys = take(cut.group > 0 ? 0 : cut.block_floats);
   cut.sums = take(cut.rows * cut.out_stride);
   cut.stage = take(kAttentionKeys + kGemmNrMax);
@@ -88,11 +88,12 @@ HWY_INLINE const std::byte* tensor_at(const AttentionTensor& t, int64_t batch, i
          (batch * t.batch_stride + row * t.row_stride + head * t.head_stride) * unit_bytes(t.dtype);
 }
 
-inline constexpr float kLog2E = 1.44269504088896341f;
+// log4(e). Scores are powers of four, not of two, so that any finite bias times this is finite.
+inline constexpr float kLog4E = 1.44269504088896341f / 2;
 
-// 2^x for x <= 0, within 1e-7 of it; 0 below 2^-126, NaN for NaN. x = n + r with |r| <= 1/2: adding 1.5 * 2^23 + 127
-// rounds x, and leaves n + 127, the exponent of 2^n, in the lowest bits. A minimax polynomial, exact at 0, gives 2^r.
-HWY_INLINE VF exp2_below_one(VF x) {
+// 4^x for x <= 0, within 1e-7 of it; 0 below 2^-126, NaN for NaN. 2 x = n + r with |r| <= 1/2: adding 1.5 * 2^23 + 127
+// rounds 2 x, and leaves n + 127, the exponent of 2^n, in the lowest bits. A minimax polynomial, exact at 0, gives 2^r.
+HWY_INLINE VF exp4_below_one(VF x) {
   const DF d;
   static constexpr float kPoly[] = {1.534581242594868e-4f,
                                     1.339993090368807e-3f,
@@ -101,18 +102,18 @@ HWY_INLINE VF exp2_below_one(VF x) {
                                     2.402264624834061e-1f,
                                     6.931471824645996e-1f,
                                     1.0f};
-  const VF magic = hn::Set(d, 12583039.0f);
-  const VF shifted = hn::Add(x, magic);
-  const VF r = hn::Sub(x, hn::Sub(shifted, magic));
+  const VF magic = hn::Set(d, 12583039.0f), two = hn::Set(d, 2.0f);
+  const VF shifted = hn::MulAdd(two, x, magic);
+  const VF r = hn::MulSub(two, x, hn::Sub(shifted, magic));
   const VF power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(DI(), shifted)));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0f)), hn::Mul(polynomial(r, kPoly), power));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -63.0f)), hn::Mul(polynomial(r, kPoly), power));
 }
 
 // Rows of q as the A of the micro-kernel, one image per block of depth; padded rows are zero. Scores become powers of
-// two: the scale and log2(e) are multiplied in here, once per query instead of once per score.
+// four: the scale and log4(e) are multiplied in here, once per query instead of once per score.
 HWY_INLINE void pack_queries(const AttentionRun& run, const AttentionPlace& at, float* out) {
   const AttentionProblem& p = *run.problem;
-  const VF factor = hn::Set(DF(), p.scale * kLog2E);
+  const VF factor = hn::Set(DF(), p.scale * kLog4E);
   for (int64_t block = 0; block < run.cut.depth_blocks; ++block) {
     const int64_t k0 = block * run.cut.kc;
     const auto depth = static_cast<size_t>(std::min(run.cut.kc, p.d - k0));
@@ -147,7 +148,7 @@ HWY_INLINE void pack_keys(const AttentionRun& run, const AttentionPlace& at, int
   }
 }
 
-// Masks one row of scores (count of them, the first `visible` allowed), turns it into 2^(score - peak), and rescales
+// Masks one row of scores (count of them, the first `visible` allowed), turns it into 4^(score - peak), and rescales
 // what was summed before. Lanes behind `visible` become exactly 0.
 HWY_INLINE void softmax_row(float* scores, int64_t count, int64_t visible, const float* bias, float* peak, float* total,
                             float* sums, int64_t channels, bool first) {
@@ -163,9 +164,9 @@ HWY_INLINE void softmax_row(float* scores, int64_t count, int64_t visible, const
   for (int64_t j = 0; bias == nullptr && j < visible; j += lanes) {
     highest = hn::Max(highest, masked(hn::LoadU(d, scores + j), j));
   }
-  const VF log2_e = hn::Set(d, kLog2E);
+  const VF log4_e = hn::Set(d, kLog4E);
   for (int64_t j = 0; bias != nullptr && j < visible; j += lanes) {
-    const VF s = masked(hn::MulAdd(hn::LoadU(d, bias + j), log2_e, hn::LoadU(d, scores + j)), j);
+    const VF s = masked(hn::MulAdd(hn::LoadU(d, bias + j), log4_e, hn::LoadU(d, scores + j)), j);
     hn::StoreU(s, d, scores + j);
     highest = hn::Max(highest, s);
   }
@@ -175,7 +176,7 @@ HWY_INLINE void softmax_row(float* scores, int64_t count, int64_t visible, const
   const VF shift = hn::IfThenZeroElse(hn::Eq(after, lowest), after);
   VF sum = hn::Zero(d);
   for (int64_t j = 0; j < visible; j += lanes) {
-    const VF e = exp2_below_one(hn::Sub(masked(hn::LoadU(d, scores + j), j), shift));
+    const VF e = exp4_below_one(hn::Sub(masked(hn::LoadU(d, scores + j), j), shift));
     hn::StoreU(e, d, scores + j);
     sum = hn::Add(sum, e);
   }
@@ -185,7 +186,7 @@ HWY_INLINE void softmax_row(float* scores, int64_t count, int64_t visible, const
     *total = block_total;
     return;
   }
-  const VF rescale = exp2_below_one(hn::Sub(before, shift));
+  const VF rescale = exp4_below_one(hn::Sub(before, shift));
   *total = *total * hn::GetLane(rescale) + block_total;
   if (hn::GetLane(rescale) == 1.0f) return;
   for (int64_t c = 0; c < channels; c += lanes) {

@@ -44,11 +44,12 @@ struct AttentionProblem {
   bool causal = false;
   void* out = nullptr;      // strides and dtype as out_map (f32, f16, bf16)
   AttentionTensor out_map;  // its data is not used
+  // Keys and values of as many heads as fit are packed once for all rows of q; where one head has more, every chunk
+  // packs them for itself. The same bits either way.
+  int64_t shared_bytes = 32 << 20;
 };
 
-// By sizes alone. Keys and values of as many heads as fit kAttentionShared bytes are packed once for all rows of q;
-// where one head has more, every chunk packs them for itself.
-inline constexpr int64_t kAttentionShared = 32 << 20;
+// By sizes alone.
 size_t attention_scratch_bytes(const AttentionProblem& problem, int threads);
 void attention_block(const AttentionProblem& problem, std::byte* scratch, ThreadPool& pool,
                      const std::atomic<bool>* cancel = nullptr);
