@@ -25,10 +25,11 @@ TEST(OpsDocs, ThePageIsNotStale) {
   EXPECT_EQ(there.str(), page) << "run with CHIARO_UPDATE_DOCS=1 and commit the page";
 }
 
+// Winograd takes none, as it pays for larger pictures only: conformance_test.cpp runs it on all of them.
 TEST(OpsDocs, EveryKernelTakesSomething) {
   for (const OpDef* op : op_catalogue()) {
     for (const KernelTakes& kernel : kernels_take(*op, cpu_kernel_table(), {})) {
-      EXPECT_FALSE(kernel.inputs.empty()) << kernel.kernel;
+      EXPECT_EQ(kernel.inputs.empty(), kernel.kernel == "cpu.conv2d_winograd") << kernel.kernel;
     }
   }
 }
