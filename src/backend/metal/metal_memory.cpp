@@ -37,9 +37,13 @@ HostPages::~HostPages() {
 
 MetalBuffer::~MetalBuffer() {
   const MetalPool pool;
-  if (whole_) memory_.residency_.remove(*whole_.get());
-  for (const View& view : views_) memory_.residency_.remove(*view.buffer.get());
-  views_.clear();  // before the pages
+  // Before the pages go, which are this buffer's own or those of a mapped file.
+  std::vector<MTL::Buffer*> gone;
+  if (whole_) gone.push_back(whole_.get());
+  for (const View& view : views_) gone.push_back(view.buffer.get());
+  memory_.residency_.remove(gone);
+  whole_.reset();
+  views_.clear();
   memory_.live_ -= counted_;
 }
 

@@ -36,11 +36,12 @@ void MetalResidency::add(MTL::Buffer& buffer) {
   changed_ = true;
 }
 
-void MetalResidency::remove(MTL::Buffer& buffer) {
-  if (!set_) return;
+void MetalResidency::remove(const std::vector<MTL::Buffer*>& buffers) {
+  if (!set_ || buffers.empty()) return;
   const std::lock_guard lock(mutex_);
-  set_->removeAllocation(&buffer);
-  changed_ = true;
+  for (MTL::Buffer* const buffer : buffers) set_->removeAllocation(buffer);
+  // A removal is only planned until then. What was added meanwhile is in the set from here on; settle() asks for it.
+  set_->commit();
 }
 
 void MetalResidency::settle() {
@@ -50,6 +51,10 @@ void MetalResidency::settle() {
   set_->commit();
   set_->requestResidency();
   changed_ = false;
+}
+
+uint64_t MetalResidency::bytes() const {
+  return set_ ? set_->allocatedSize() : 0;
 }
 
 }  // namespace chiaro

@@ -2,7 +2,9 @@
 // elsewhere nothing happens, and Metal makes resident what a command buffer binds.
 #pragma once
 
+#include <cstdint>
 #include <mutex>
+#include <vector>
 
 #include "backend/metal/metal_api.h"
 
@@ -17,9 +19,12 @@ class MetalResidency {
   MetalResidency& operator=(const MetalResidency&) = delete;
   bool present() const { return static_cast<bool>(set_); }
   void add(MTL::Buffer& buffer);
-  void remove(MTL::Buffer& buffer);
-  // Before a command buffer is committed: what was added and removed takes effect.
+  // Takes effect at once: the memory of what is removed may go as soon as this returns.
+  void remove(const std::vector<MTL::Buffer*>& buffers);
+  // Before a command buffer is committed: what was added takes effect.
   void settle();
+  // Of what is in effect; 0 where there is no set.
+  uint64_t bytes() const;
 
  private:
   MTL::CommandQueue& queue_;

@@ -15,7 +15,7 @@ constexpr int64_t kBlitUnit = 4;  // offsets and sizes of a blit are multiples o
 
 MetalTransfer::~MetalTransfer() {
   const MetalPool pool;
-  if (staging_) queue_.residency.remove(*staging_.get());
+  if (staging_) queue_.residency.remove({staging_.get()});
 }
 
 Status MetalTransfer::need_staging() {
