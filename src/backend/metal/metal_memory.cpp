@@ -138,9 +138,11 @@ std::unique_ptr<Buffer> MetalMemory::wrap(const Device& owner, std::span<const s
   const int64_t page = host_page_bytes();
   const auto first = static_cast<int64_t>(reinterpret_cast<uintptr_t>(host.data()));
   const int64_t begin = first / page * page, length = (first + bytes - begin + page - 1) / page * page;
-  if (length > options_.largest_bytes) return nullptr;
+  // Resident pages count, whoever mapped them.
+  if (length > options_.largest_bytes || !take(length)) return nullptr;
   const MetalPool pool;
   std::unique_ptr<MetalBuffer> made(new MetalBuffer(owner, *this, bytes));
+  made->counted_ = length;
   // Kernels only read weights; nothing is written through this.
   made->host_ = const_cast<std::byte*>(host.data());
   made->base_ = first - begin;

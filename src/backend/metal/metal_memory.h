@@ -91,7 +91,8 @@ class MetalMemory {
 
   // Errors: out_of_memory with what there is, naming `what`.
   Result<std::unique_ptr<Buffer>> allocate(const Device& owner, int64_t bytes, std::string_view what);
-  // Host memory where it lies. Null where this device cannot have it so: it is not worth it, or Metal refuses.
+  // Host memory where it lies, its pages within the budget. Null where this device cannot have it so: it is not worth
+  // it, the budget has no room, or Metal refuses.
   std::unique_ptr<Buffer> wrap(const Device& owner, std::span<const std::byte> host);
 
   bool shared() const { return options_.shared; }
