@@ -152,6 +152,24 @@ TEST(MetalMemory, AnArenaMayBeLargerThanAnyBuffer) {
   EXPECT_NE(refused.error().why.find("largest buffer"), std::string::npos) << refused.error().format();
 }
 
+// Smaller than the largest buffer, but no view would hold it wherever it lies in a large arena: known when the plan is
+// made, not when it is compiled.
+TEST(MetalMemory, AnOperandThatNoViewHoldsRunsElsewhere) {
+  const Chain graph = chain({}, 9, 318);  // values of 20,352 bytes
+  PlanOptions options;
+  options.reuse = false;
+  const auto engine = metal_engine("softmetal:apple7,largest=20K");
+  const auto plan = plan_on(*engine, graph.graph, options);
+  for (const PlanStep& step : plan->steps)
+    EXPECT_EQ(plan->devices[static_cast<size_t>(step.device)]->traits().name, "cpu");
+  const auto got = run_plan(*engine, plan, graph.inputs);
+  ASSERT_TRUE(got.ok()) << got.error().format();
+  const Outputs expected = reference(graph.graph, graph.inputs);
+  for (size_t o = 0; o < expected.size(); ++o) {
+    for (size_t i = 0; i < expected[o].size(); ++i) EXPECT_NEAR((*got)[o][i], expected[o][i], 1e-5) << o << ' ' << i;
+  }
+}
+
 // One operand that no buffer holds: the kernels refuse it when the plan is made, and it runs on the CPU.
 TEST(MetalMemory, AnOperandLargerThanAnyBufferRunsElsewhere) {
   const auto engine = metal_engine("softmetal:apple7,largest=16K");

@@ -10,6 +10,7 @@
 #include "backend/metal/metal_segment.h"
 #include "backend/metal/metal_traits.h"
 #include "backend/metal/metal_transfer.h"
+#include "ops/disabled_ops.h"
 
 namespace chiaro {
 namespace {
@@ -61,7 +62,9 @@ MetalDeviceFacts make_facts(Parts& parts, const gpu::Traits& advertised) {
 }
 
 DeviceTraits make_traits(const Parts& parts, const MetalDeviceFacts& facts, gpu::Traits advertised) {
-  advertised.max_buffer_bytes = facts.largest_buffer_bytes;
+  // Of a kernel's operand: where host and GPU share memory, any arena can be reached through views.
+  advertised.max_buffer_bytes =
+      facts.private_storage ? facts.largest_buffer_bytes : largest_viewed_bytes(facts.largest_buffer_bytes);
   DeviceTraits traits = gpu_device_traits(parts.options.name, "metal", with_metal_features(advertised, parts.switches));
   // Large weights stay where their files are mapped.
   traits.addresses_host = !facts.private_storage;
@@ -92,10 +95,7 @@ class MetalDevice final : public MetalDeviceBase {
                  *parts_.log),
         table_(gpu_kernel_table()) {
     facts_.residency_set = residency_.present();
-    const auto& missing = parts_.options.missing_ops;
-    std::erase_if(table_, [&](const Kernels& candidates) {
-      return candidates.empty() || std::find(missing.begin(), missing.end(), candidates.front().op) != missing.end();
-    });
+    remove_disabled(table_, parts_.options.missing_ops);
   }
 
   const DeviceTraits& traits() const override { return traits_; }

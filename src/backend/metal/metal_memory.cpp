@@ -18,11 +18,24 @@ std::string mib(int64_t bytes) {
   return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
 }
 
+int64_t whole_pages(int64_t bytes) {
+  return bytes / host_page_bytes() * host_page_bytes();
+}
+// The finest grid on which views begin.
+int64_t least_step(int64_t view_bytes) {
+  return std::max(whole_pages(view_bytes / 8), host_page_bytes());
+}
+
 }  // namespace
 
 int64_t host_page_bytes() {
   static const int64_t bytes = ::sysconf(_SC_PAGESIZE);
   return bytes;
+}
+
+int64_t largest_viewed_bytes(int64_t largest_buffer_bytes) {
+  const int64_t view = whole_pages(largest_buffer_bytes);
+  return std::max<int64_t>(view - least_step(view), 0);
 }
 
 HostPages::HostPages(int64_t bytes) : bytes_(bytes) {
@@ -66,13 +79,22 @@ Result<MetalPlace> MetalBuffer::place(int64_t offset, int64_t bytes) {
       return MetalPlace{view.buffer.get(), static_cast<NS::UInteger>(offset - view.begin)};
     }
   }
-  const int64_t page = host_page_bytes(), all = (bytes_ + page - 1) / page * page;
+  const int64_t largest = memory_.options_.largest_bytes, most = largest_viewed_bytes(largest);
+  if (bytes > most) {
+    return Error{
+        ErrorCode::unsupported, memory_.options_.device + " has no view of " + mib(bytes),
+        "in an arena larger than its largest buffer (" + mib(largest) + ") an operand has at most " + mib(most),
+        "make a smaller picture", ""};
+  }
+  // Views side by side first, then on finer grids for what lies across their borders: so their number is bounded, and
+  // with it what the residency set counts twice.
+  const int64_t length = whole_pages(largest), all = whole_pages(bytes_ + host_page_bytes() - 1);
+  const int64_t least = least_step(length);
   View view;
-  view.begin = offset / page * page;
-  view.end = std::min(view.begin + memory_.options_.largest_bytes / page * page, all);
-  if (offset + bytes > view.end) {
-    return Error{ErrorCode::unsupported, memory_.options_.device + " has no buffer of " + mib(bytes),
-                 "its largest has " + mib(memory_.options_.largest_bytes), "make a smaller picture", ""};
+  for (int64_t step = length; step > 0; step = step == least ? 0 : std::max(whole_pages(step / 2), least)) {
+    view.begin = offset / step * step;
+    view.end = std::min(view.begin + length, all);
+    if (offset + bytes <= view.end) break;
   }
   view.buffer = memory_.view(host_ + view.begin, view.end - view.begin);
   if (!view.buffer) return memory_.refusal(view.end - view.begin, "a view of the arena", "Metal refused it");

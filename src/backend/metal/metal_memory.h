@@ -38,6 +38,8 @@ class HostPages {
   int64_t bytes_ = 0;
 };
 int64_t host_page_bytes();
+// What an operand may have at most so that a view on the grid of MetalBuffer::place() holds it wherever it lies.
+int64_t largest_viewed_bytes(int64_t largest_buffer_bytes);
 
 class MetalMemory;
 
@@ -60,7 +62,8 @@ class MetalBuffer final : public Buffer {
   friend class MetalMemory;
   MetalBuffer(const Device& owner, MetalMemory& memory, int64_t bytes)
       : owner_(owner), memory_(memory), bytes_(bytes) {}
-  // A view of the pages: one of the buffers through which a block larger than any buffer is reached. Views overlap.
+  // A view of the pages: one of the buffers through which a block larger than any buffer is reached. Views overlap
+  // where operands lie across their borders.
   struct View {
     int64_t begin = 0, end = 0;
     NS::SharedPtr<MTL::Buffer> buffer;
