@@ -1,9 +1,13 @@
 // Features of Metal devices: what they advertise, what is forced, and that both agree with the profiles.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "backend/metal/metal_device.h"
 #include "gpu/profile.h"
 #include "metal_engine.h"
+#include "small_graph.h"
 
 namespace chiaro::testing {
 namespace {
@@ -45,6 +49,43 @@ TEST(MetalFeatures, ThatAreNotUnderstoodAreRefusedByName) {
   const auto engine = Engine::create(std::move(options));
   ASSERT_FALSE(engine.ok());
   EXPECT_EQ(engine.error().code, ErrorCode::usage);
+}
+
+// With the variable set as long as the engine is being made.
+Result<std::shared_ptr<Engine>> engine_with(const char* features, const std::string& device) {
+  ::setenv(kMetalFeaturesVariable, features, 1);
+  auto engine = Engine::create(metal_options(device));
+  ::unsetenv(kMetalFeaturesVariable);
+  return engine;
+}
+
+TEST(MetalFeatures, OfTheEnvironmentAreForcedAndUsed) {
+  const Chain graph = small_graph();
+  const Outputs expected = reference(graph.graph, graph.inputs);
+  const auto forced = engine_with("+simd_reduce,-bf16", "softmetal:apple5-vm").value();
+  const auto plain = metal_engine("softmetal:apple5-vm");
+  for (const auto& engine : {forced, plain}) {
+    const Device& device = *engine->devices()[0];
+    const auto& features = dynamic_cast<const MetalDeviceBase&>(device).facts().features;
+    ASSERT_EQ(features.size(), 3u);
+    for (const MetalFeatureState& feature : features) EXPECT_FALSE(feature.advertised) << feature.name;
+    EXPECT_EQ(features[0].forced, engine == forced ? std::optional(true) : std::nullopt);
+    EXPECT_EQ(features[1].forced, std::nullopt);
+    EXPECT_EQ(features[2].forced, engine == forced ? std::optional(false) : std::nullopt);
+    EXPECT_EQ(device.traits().gpu.simd_reduce, engine == forced);
+    EXPECT_FALSE(device.traits().gpu.simd_matrix);
+    EXPECT_FALSE(device.traits().gpu.bf16);
+    const auto got = run_plan(*engine, plan_on(*engine, graph.graph), graph.inputs);
+    ASSERT_TRUE(got.ok()) << got.error().format();
+    for (size_t i = 0; i < expected[0].size(); ++i) EXPECT_NEAR((*got)[0][i], expected[0][i], 2e-5) << i;
+  }
+  const auto lesser = engine_with("-simd_reduce,-simd_matrix", "softmetal:apple7").value();
+  EXPECT_FALSE(lesser->devices()[0]->traits().gpu.simd_reduce);
+  EXPECT_TRUE(lesser->devices()[0]->traits().gpu.bf16);
+  const auto refused = engine_with("+warp", "softmetal:apple7");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::usage);
+  EXPECT_NE(refused.error().what.find(kMetalFeaturesVariable), std::string::npos);
 }
 
 TEST(MetalSpec, TellsWhatItDoesNotUnderstand) {
