@@ -88,6 +88,16 @@ TEST(MetalFeatures, OfTheEnvironmentAreForcedAndUsed) {
   EXPECT_NE(refused.error().what.find(kMetalFeaturesVariable), std::string::npos);
 }
 
+// Where softmetal was not told what the machine has, metal0 is not silently a software GPU.
+TEST(MetalSpec, ListedDevicesAreThoseOfAMac) {
+  ASSERT_EQ(std::getenv("SOFTMETAL_DEVICES"), nullptr);
+  const auto engine = Engine::create(metal_options("metal0"));
+  ASSERT_FALSE(engine.ok());
+  EXPECT_EQ(engine.error().code, ErrorCode::usage);
+  EXPECT_NE(engine.error().mend.find("softmetal:PROFILE"), std::string::npos) << engine.error().format();
+  EXPECT_TRUE(metal_device_names().empty());
+}
+
 TEST(MetalSpec, TellsWhatItDoesNotUnderstand) {
   EXPECT_TRUE(is_metal_spec("metal0"));
   EXPECT_TRUE(is_metal_spec("softmetal:apple7,checks=off"));

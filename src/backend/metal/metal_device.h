@@ -63,7 +63,8 @@ Result<MetalDeviceOptions> parse_metal_spec(std::string_view text);
 // makes no queue.
 Result<std::unique_ptr<Device>> make_metal_device(MetalDeviceOptions options);
 
-// Names of the Metal devices of this machine: "metal0". softmetal's are not among them.
+// Names of the Metal devices of this machine: "metal0". softmetal's are among them only where SOFTMETAL_DEVICES of the
+// environment says what the machine has.
 std::vector<std::string> metal_device_names();
 
 }  // namespace chiaro

@@ -1,6 +1,7 @@
 #include "backend/metal/metal_discovery.h"
 
 #include <charconv>
+#include <cstdlib>
 
 #include "gpu/profile.h"
 
@@ -28,8 +29,23 @@ Result<size_t> number_of(const std::string& name) {
   return number;
 }
 
+// Whether metal0 and so on are devices here: on a Mac; elsewhere where softmetal was told what the machine has.
+bool lists_devices() {
+#if defined(CHIARO_SOFTMETAL)
+  const char* const devices = std::getenv("SOFTMETAL_DEVICES");
+  return devices != nullptr && *devices != '\0';
+#else
+  return true;
+#endif
+}
+
 Result<NS::SharedPtr<MTL::Device>> listed_device(const std::string& name) {
   CHIARO_ASSIGN(const size_t number, number_of(name));
+  if (!lists_devices()) {
+    return no_device(
+        name, "this program was built without Apple's Metal",
+        "use softmetal:PROFILE, a software GPU, or set SOFTMETAL_DEVICES to the profiles of such a machine");
+  }
   const MetalPool pool;
   const auto all = NS::TransferPtr(MTL::CopyAllDevices());
   const size_t count = all ? all->count() : 0;
@@ -84,11 +100,10 @@ Result<NS::SharedPtr<MTL::Device>> find_metal_device(const MetalDeviceOptions& o
 
 std::vector<std::string> metal_device_names() {
   std::vector<std::string> names;
-#if !defined(CHIARO_SOFTMETAL)
+  if (!lists_devices()) return names;
   const MetalPool pool;
   const auto all = NS::TransferPtr(MTL::CopyAllDevices());
   for (size_t i = 0; all && i < all->count(); ++i) names.push_back(std::string(kMetalPrefix) + std::to_string(i));
-#endif
   return names;
 }
 
