@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "backend/isolated/spec.h"
 #include "backend/metal/metal_device.h"
@@ -73,15 +77,28 @@ void print_device(const Device& device) {
   std::printf("  kernels   %zu, for %d of %d computing ops (see: chiaro ops list)\n", kernels, with_kernels, ops);
 }
 
+// The machine's own, and what was asked for; its own with the options that were asked for.
+std::vector<std::string> devices_to_show(const std::vector<std::string>& lists) {
+  std::vector<std::string> wanted;
+  for (const std::string& list : lists) {
+    for (std::string& spec : split_devices(list)) wanted.push_back(std::move(spec));
+  }
+  std::vector<std::string> all = metal_device_names();
+  std::erase_if(all, [&](const std::string& own) {
+    return std::any_of(wanted.begin(), wanted.end(), [&](const std::string& spec) {
+      return std::string_view(spec).substr(0, spec.find(',')) == own;
+    });
+  });
+  all.insert(all.end(), std::make_move_iterator(wanted.begin()), std::make_move_iterator(wanted.end()));
+  return all;
+}
+
 }  // namespace
 
 int run_devices(const DevicesOptions& options) {
   EngineOptions engine_options;
   engine_options.threads = options.threads;
-  engine_options.devices = metal_device_names();
-  for (const std::string& list : options.devices) {
-    for (std::string& spec : split_devices(list)) engine_options.devices.push_back(std::move(spec));
-  }
+  engine_options.devices = devices_to_show(options.devices);
   auto engine = Engine::create(std::move(engine_options));
   if (!engine.ok()) {
     Console().error(engine.error());
