@@ -83,12 +83,15 @@ Example read_example(const fs::path& path) {
   return example;
 }
 
-// A kernel of the CPU's table, for dense operands only.
+// The kernels of an op in the CPU's table, for dense operands only.
 Result<KernelPlan> plan_dense(const Call& call, const DeviceTraits& traits) {
   const auto strided = [](const Operand& o) { return o.present && !o.desc.contiguous(); };
   if (!strided(call.output) && std::none_of(call.inputs.begin(), call.inputs.end(), strided)) {
     for (const Kernels& kernels : cpu_kernel_table()) {
-      if (!kernels.empty() && kernels[0].op == call.op->name) return kernels[0].plan(call, traits);
+      for (const Kernel& kernel : kernels) {
+        if (kernel.op != call.op->name) break;
+        if (auto plan = kernel.plan(call, traits); plan.ok()) return plan;
+      }
     }
   }
   return kernel_refusal(call.op->name, "strides", "dense operands");
