@@ -8,6 +8,8 @@
 #include "backend/metal/metal_device.h"
 #include "backend/softgpu/softgpu_device.h"
 #include "ops/catalogue.h"
+#include "ops/disabled_ops.h"
+#include "ops/gpu_kernel.h"
 
 namespace chiaro {
 namespace {
@@ -23,29 +25,6 @@ struct DisabledOp {
 DisabledOp split(const std::string& entry) {
   const size_t at = entry.find('@');
   return {entry.substr(0, at), at == std::string::npos ? std::string() : entry.substr(at + 1)};
-}
-
-bool is_cpu_kernel(std::string_view name) {
-  for (const Kernels& kernels : cpu_kernel_table()) {
-    for (const Kernel& kernel : kernels) {
-      if (kernel.name == name) return true;
-    }
-  }
-  return false;
-}
-
-// Every entry, "OP", "KERNEL" or either "@DEVICE", names what there is.
-Status check_disabled(const std::vector<std::string>& entries, const std::vector<std::string>& devices) {
-  for (const std::string& entry : entries) {
-    const DisabledOp parts = split(entry);
-    if (find_op(parts.op) == nullptr && !is_cpu_kernel(parts.op))
-      return no_such(entry, "op", parts.op, "`chiaro ops list` shows the names");
-    if (entry.find('@') != std::string::npos &&
-        std::find(devices.begin(), devices.end(), parts.device) == devices.end()) {
-      return no_such(entry, "device", parts.device, "`chiaro devices` shows the names");
-    }
-  }
-  return {};
 }
 
 std::vector<std::string> disabled_on(const std::vector<std::string>& entries, const std::string& device) {
@@ -115,6 +94,34 @@ Result<std::vector<Wanted>> wanted_devices(const EngineOptions& options) {
   return wanted;
 }
 
+// What the device has kernels in before any is left out.
+KernelTable kernels_of(const EngineOptions& options, const Wanted& wanted) {
+  if (wanted.metal || wanted.softgpu) return gpu_kernel_table();
+  return options.cpu_kernels && !wanted.isolated ? *options.cpu_kernels : cpu_kernel_table();
+}
+
+// Every entry, "OP", "KERNEL" or either "@DEVICE", leaves out something of a device that it is meant for.
+Status check_disabled(const EngineOptions& options, const std::vector<Wanted>& devices) {
+  for (const std::string& entry : options.disabled_ops) {
+    const DisabledOp parts = split(entry);
+    bool device = false, known = find_op(parts.op) != nullptr, removes = false;
+    for (const Wanted& wanted : devices) {
+      const bool meant = entry.find('@') == std::string::npos || wanted.name == parts.device;
+      const bool has = names_any(parts.op, kernels_of(options, wanted));
+      device = device || meant;
+      known = known || has;
+      removes = removes || (meant && has);
+    }
+    if (!known) return no_such(entry, "op or kernel", parts.op, "`chiaro ops list` shows the names");
+    if (!device) return no_such(entry, "device", parts.device, "`chiaro devices` shows the names");
+    if (removes) continue;
+    return Error{ErrorCode::usage, "--disable-op " + entry + " would leave nothing out",
+                 "no device that it is meant for has a kernel of that op or name",
+                 "`chiaro ops show OP` lists the kernels", ""};
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Device>> make_metal(Engine& engine, const EngineOptions& options, MetalDeviceOptions metal,
                                            std::vector<std::string> missing) {
   metal.threads = engine.pool().threads();
@@ -155,9 +162,7 @@ Result<std::shared_ptr<Engine>> Engine::create(EngineOptions options) {
   engine->pool_ = std::make_unique<ThreadPool>(options.threads);
   engine->packed_weights_ = std::make_unique<PackedWeights>(*engine->pool_, engine->allocator_);
   CHIARO_ASSIGN(const std::vector<Wanted> wanted, wanted_devices(options));
-  std::vector<std::string> names;
-  for (const Wanted& one : wanted) names.push_back(one.name);
-  CHIARO_TRY(check_disabled(options.disabled_ops, names));
+  CHIARO_TRY(check_disabled(options, wanted));
   for (const Wanted& one : wanted) {
     CHIARO_ASSIGN(auto device, make_device(*engine, options, one));
     engine->owned_.push_back(std::move(device));

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/run_launches.h"
 #include "backend/strict/strict_device.h"
+#include "ops/disabled_ops.h"
 
 namespace chiaro {
 namespace {
@@ -59,12 +60,7 @@ class CpuDevice final : public Device {
   explicit CpuDevice(CpuDeviceOptions options) : options_(std::move(options)) {
     traits_.threads = options_.pool->threads();
     traits_.l2_bytes = l2_cache_bytes();
-    const auto disabled = [&](const Kernel& kernel) {
-      const auto named = [&](const std::string& name) { return name == kernel.op || name == kernel.name; };
-      return std::any_of(options_.disabled_ops.begin(), options_.disabled_ops.end(), named);
-    };
-    for (Kernels& candidates : options_.kernels) std::erase_if(candidates, disabled);
-    std::erase_if(options_.kernels, [](const Kernels& candidates) { return candidates.empty(); });
+    remove_disabled(options_.kernels, options_.disabled_ops);
   }
 
   const DeviceTraits& traits() const override { return traits_; }

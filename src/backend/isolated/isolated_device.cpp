@@ -7,6 +7,7 @@
 
 #include "backend/cpu/run_launches.h"
 #include "backend/strict/strict_device.h"
+#include "ops/disabled_ops.h"
 
 namespace chiaro {
 namespace {
@@ -52,9 +53,7 @@ class IsolatedDevice final : public StrictDevice {
         options_(std::move(options)),
         delay_(options_.spec.copy_delay, options_.spec.seed),
         kernels_(cpu_kernel_table()) {
-    std::erase_if(kernels_, [&](const Kernels& candidates) {
-      return candidates.empty() || lacks(std::string(candidates.front().op));
-    });
+    remove_disabled(kernels_, options_.missing_ops);
   }
 
   std::span<const Kernel> kernels(std::string_view op) const override {
@@ -97,10 +96,6 @@ class IsolatedDevice final : public StrictDevice {
 
  private:
   void copy_begins() override { delay_.pass(); }
-
-  bool lacks(const std::string& op) const {
-    return std::find(options_.missing_ops.begin(), options_.missing_ops.end(), op) != options_.missing_ops.end();
-  }
 
   IsolatedDeviceOptions options_;
   CopyDelay delay_;

@@ -128,10 +128,7 @@ class SoftGpuDevice final : public StrictDevice {
         options_(std::move(options)),
         kernels_(gpu_kernel_table()),
         gpu_(gpu_soft_kernels(), options_.traits, *options_.pool) {
-    std::erase_if(kernels_, [&](const Kernels& candidates) {
-      const auto& missing = options_.missing_ops;
-      return candidates.empty() || std::find(missing.begin(), missing.end(), candidates.front().op) != missing.end();
-    });
+    remove_disabled(kernels_, options_.missing_ops);
   }
 
   std::span<const Kernel> kernels(std::string_view op) const override {
