@@ -130,6 +130,36 @@ TEST(PackedWeights, PlansOfOneEngineShareThem) {
   EXPECT_EQ(counted->live_bytes(), 0);
 }
 
+// Executors on the CPU and on another device at once, of one weight: each reads the form in its own memory.
+TEST(PackedWeights, DevicesHoldTheirOwnAtOnce) {
+  const auto engine = engine_of({"cpu", "isolated:a"});
+  const TensorDataPtr weight = weight_of(DType::f16, {50, 75});
+  const Call linear = [](GraphBuilder& g, Value x, Value w) { return matmul(g, {.transpose_b = true}, x, w); };
+  const Graph graph = graph_of(linear, {5, 75}, weight, true);
+  std::vector<std::unique_ptr<Executor>> executors;
+  const int64_t before = memory_of(*engine, "isolated:a").live_bytes();
+  for (const char* name : {"cpu", "isolated:a", "cpu", "isolated:a"}) {
+    Device* device = engine->device(name);
+    const auto plan = make_plan(graph, {&device, 1}).value();
+    ASSERT_EQ(plan->packed.size(), 1U);
+    executors.push_back(Executor::create(*engine, plan).value());
+    if (std::string_view(name) != "cpu") {
+      EXPECT_GE(memory_of(*engine, name).live_bytes(), before + plan->packed[0].bytes);
+    }
+  }
+  const auto want =
+      run_graph(*engine, engine->device("cpu"), graph_of(linear, {5, 75}, weight, false), {5, 75}, weight, false);
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& executor : executors) {
+      std::vector<float> in = numbers(5 * 75, 29), out(want.size(), NAN);
+      const Binding inputs[] = {bind_port("x", std::span(in))}, outputs[] = {bind_port("y", std::span(out))};
+      const Status ran = executor->run(inputs, outputs);
+      ASSERT_TRUE(ran.ok()) << ran.error().format();
+      EXPECT_EQ(out, want);
+    }
+  }
+}
+
 // A weight that one node reads as it is stays staged, too.
 TEST(PackedWeights, WhoReadsItAsItIsStillDoes) {
   GraphBuilder g;
