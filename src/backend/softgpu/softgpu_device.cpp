@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "gpu/profile.h"
+#include "ops/disabled_ops.h"
 #include "ops/gpu_kernel.h"
 
 namespace chiaro {
