@@ -32,6 +32,7 @@ class StageRunner {
     plans_.clear();
     order_.clear();
     packed_.clear();
+    engine_.packed_weights().forget_dropped();
   }
 
  private:

@@ -61,4 +61,9 @@ Result<std::shared_ptr<Buffer>> PackedWeights::get(Device& device, const TensorD
   return std::shared_ptr<Buffer>(std::move(packed), buffer);
 }
 
+void PackedWeights::forget_dropped() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(forms_, [](const auto& entry) { return entry.second.expired(); });
+}
+
 }  // namespace chiaro

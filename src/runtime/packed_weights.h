@@ -29,6 +29,8 @@ class PackedWeights {
   // out_of_memory, unsupported (a weight without data), internal (a form outside its weight).
   Result<std::shared_ptr<Buffer>> get(Device& device, const TensorDataPtr& weight, const PlanPacked& form,
                                       const KernelPlan& kernel);
+  // Drops what is still known of forms that nobody holds any more.
+  void forget_dropped();
 
  private:
   struct Packed {
