@@ -35,7 +35,7 @@ struct DeviceBody final : Body {
   std::unique_ptr<chiaro::SoftGpu> gpu;  // has what the device executes, which may be more
   std::mutex running;                    // held while commands touch memory: one at a time on a device
   Hazards hazards;
-  std::unique_ptr<CpuWrites> cpu_writes;
+  std::shared_ptr<CpuWrites> cpu_writes;  // command buffers that nobody waited for outlive the device
   std::atomic<bool> lost{false};
   std::atomic<uint64_t> allocated{0};
 
@@ -95,7 +95,7 @@ struct FenceBody final : DeviceObject {
   static constexpr const char* kType = "MTL::Fence";
   using DeviceObject::DeviceObject;
   const char* type() const override { return kType; }
-  Clock clock;  // guarded by the device's hazards
+  FenceClocks clocks;  // guarded by the device's hazards
 };
 
 struct LibraryBody final : DeviceObject {
@@ -150,10 +150,14 @@ struct PipelineBody final : AllocationBody {
 struct ResidencySetBody final : DeviceObject {
   static constexpr const char* kType = "MTL::ResidencySet";
   using DeviceObject::DeviceObject;
+  ~ResidencySetBody() override;
   const char* type() const override { return kType; }
   uint64_t bytes() const;
+  // With the lock: a fault for each committed member whose memory, the program's, has gone.
+  void check_memory(const char* call) const;
   mutable std::mutex mutex;  // guards what follows
   std::vector<Owned> planned;
+  std::vector<Owned> removed;  // committed still: until the next commit()
   // What commit() made of it: addresses of nodes, and their bytes.
   std::map<const void*, uint64_t> committed;
 };

@@ -62,11 +62,14 @@ void encode_event(const void* object, const MTL::Event* event, uint64_t value, b
 void take_snapshot(Core& core) {
   for (AllocationBody* used : core.used) {
     const auto* buffer = dynamic_cast<const BufferBody*>(used);
-    if (buffer == nullptr || !buffer->exposed || buffer->cpu != buffer->gpu) continue;
+    // Also where the program has not asked for contents() yet: it may do so after commit.
+    if (buffer == nullptr || buffer->cpu != buffer->gpu) continue;
     core.snapshot.stretches.push_back({buffer->gpu, buffer->length, nullptr, object_text(*buffer)});
   }
   core.has_snapshot = !core.snapshot.stretches.empty();
-  if (core.has_snapshot) core.device->cpu_writes->start(core.snapshot);
+  if (!core.has_snapshot) return;
+  core.cpu_writes = core.device->cpu_writes;
+  core.cpu_writes->start(core.snapshot);
 }
 
 void commit(CommandBufferBody& body) {
@@ -89,6 +92,7 @@ void commit(CommandBufferBody& body) {
   }
   if (core.checks.kernels && core.checks.cpu_writes) take_snapshot(core);
   core.node = body.node;
+  flight_begins();
   hold(body.node);
   {
     const std::lock_guard lock(core.mutex);
@@ -136,15 +140,20 @@ uint64_t observation_now() {
 
 void observe(Core& core) {
   {
-    const std::lock_guard lock(core.mutex);
-    if (core.observed) return;
-    core.observed = true;
+    std::unique_lock lock(core.mutex);
+    const auto self = std::this_thread::get_id();
+    if (core.observed == Core::Observed::now && core.observer == self) return;  // from a handler of faults
+    core.changed.wait(lock, [&core] { return core.observed != Core::Observed::now; });
+    if (core.observed == Core::Observed::yes) return;
+    core.observed = Core::Observed::now;
+    core.observer = self;
   }
   if (core.has_snapshot) {
     std::vector<std::string> written;
     {
       const std::lock_guard lock(core.device->running);
-      written = core.device->cpu_writes->settle(core.snapshot);
+      written = core.cpu_writes->settle(core.snapshot);
+      core.has_snapshot = false;
     }
     for (const std::string& place : written) {
       fault(FaultKind::in_flight, "MTL::CommandBuffer", "the CPU wrote into a buffer while a command buffer used it",
@@ -153,10 +162,16 @@ void observe(Core& core) {
   }
   note_complete(core);
   core.let_go();
+  {
+    const std::lock_guard lock(core.mutex);
+    core.observed = Core::Observed::yes;
+  }
+  core.changed.notify_all();
 }
 
 Core::~Core() {
-  if (has_snapshot) device->cpu_writes->drop(snapshot);
+  // The device may have gone with the command buffer's object.
+  if (has_snapshot) cpu_writes->drop(snapshot);
   let_go();
 }
 

@@ -80,6 +80,7 @@ struct Core {
   Clock clock;  // what events carried over
   Snapshot snapshot;
   bool has_snapshot = false;
+  std::shared_ptr<CpuWrites> cpu_writes;           // the device's, where there is a snapshot
   std::optional<MTL::CommandBufferError> planned;  // an error that was asked for
 
   std::mutex mutex;  // guards what follows
@@ -87,8 +88,10 @@ struct Core {
   MTL::CommandBufferStatus status = MTL::CommandBufferStatusNotEnqueued;
   bool handlers_done = false;
   std::thread::id handler_thread;  // while handlers run
-  bool observed = false;           // the program knows that it is complete
-  bool error_read = false;         // it asked how it ended
+  // Whether the program knows that it is complete. While one thread sees to what follows from that, others wait.
+  enum class Observed : uint8_t { no, now, yes } observed = Observed::no;
+  std::thread::id observer;  // where it is `now`
+  bool error_read = false;   // it asked how it ended
   MTL::CommandBufferError code = MTL::CommandBufferErrorNone;
   std::string what, why, mend;
   double start = 0, end = 0;  // seconds

@@ -61,11 +61,8 @@ void CpuWrites::start(Snapshot& snapshot) {
   }
 }
 
-std::vector<std::string> CpuWrites::after(Snapshot* snapshot, const std::vector<const AccessMap*>& touched) {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::string> found;
-  if (active_.empty()) return found;
-  // Writes of the command itself come first: another binding of it may read what this one writes.
+// With the lock: into every copy, what the GPU has written.
+void CpuWrites::take_over(const std::vector<const AccessMap*>& touched) {
   for (const AccessMap* map : touched) {
     map->blocks([&](uintptr_t block, const uint64_t*, const uint64_t* written) {
       for (Snapshot* one : active_) {
@@ -79,6 +76,19 @@ std::vector<std::string> CpuWrites::after(Snapshot* snapshot, const std::vector<
       }
     });
   }
+}
+
+void CpuWrites::failed(const std::vector<const AccessMap*>& touched) {
+  const std::lock_guard lock(mutex_);
+  take_over(touched);
+}
+
+std::vector<std::string> CpuWrites::after(Snapshot* snapshot, const std::vector<const AccessMap*>& touched) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> found;
+  if (active_.empty()) return found;
+  // Writes of the command itself come first: another binding of it may read what this one writes.
+  take_over(touched);
   if (snapshot == nullptr) return found;
   for (const AccessMap* map : touched) {
     map->blocks([&](uintptr_t block, const uint64_t* read, const uint64_t* written) {

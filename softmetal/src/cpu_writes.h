@@ -37,6 +37,8 @@ class CpuWrites {
   void start(Snapshot& snapshot);
   // After a command of that command buffer (null: it has no snapshot). Texts of what the CPU wrote.
   std::vector<std::string> after(Snapshot* snapshot, const std::vector<const chiaro::gpu::soft::AccessMap*>& touched);
+  // After a command that failed: what it wrote until then is no write of the CPU's.
+  void failed(const std::vector<const chiaro::gpu::soft::AccessMap*>& touched);
   // The program knows that the command buffer is complete.
   std::vector<std::string> settle(Snapshot& snapshot);
   // Without looking.
@@ -45,6 +47,8 @@ class CpuWrites {
   void forget(const std::byte* base, uint64_t bytes);
 
  private:
+  void take_over(const std::vector<const chiaro::gpu::soft::AccessMap*>& touched);
+
   std::mutex mutex_;
   std::list<Snapshot*> active_;
 };

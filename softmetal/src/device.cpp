@@ -15,10 +15,9 @@ using chiaro::gpu::Profile;
 
 // The devices that CopyAllDevices lists; each is made when someone asks, and the same as long as it is held.
 struct Machine {
-  std::mutex mutex;
+  std::recursive_mutex mutex;  // a fault while a device is made may call back
   std::vector<DeviceOptions> options;
-  std::vector<Node*> made;  // null, or alive (its destructor takes it out)
-  uint64_t registry_ids = 0;
+  std::vector<Node*> made;  // null, or with its body (whose destructor takes it out); it may have no counts any more
   bool chosen = false;
 };
 Machine& machine() {
@@ -85,7 +84,7 @@ DeviceBody* create(const DeviceOptions& given, const char* call) {
 }  // namespace
 
 DeviceBody::DeviceBody(DeviceOptions given, Profile its_profile)
-    : options(std::move(given)), profile(std::move(its_profile)), cpu_writes(std::make_unique<CpuWrites>()) {
+    : options(std::move(given)), profile(std::move(its_profile)), cpu_writes(std::make_shared<CpuWrites>()) {
   checks = options.checks;
   label = profile.name;
   chiaro::ThreadPool* pool = options.pool;
@@ -94,9 +93,8 @@ DeviceBody::DeviceBody(DeviceOptions given, Profile its_profile)
     pool = own_pool.get();
   }
   gpu = std::make_unique<chiaro::SoftGpu>(std::span<const Kernel>(), executed(options, profile), *pool);
-  Machine& m = machine();
-  const std::lock_guard lock(m.mutex);
-  registry_id = ++m.registry_ids;
+  static std::atomic<uint64_t> ids{0};
+  registry_id = ++ids;
 }
 
 DeviceBody::~DeviceBody() {
@@ -117,21 +115,15 @@ bool same_device(const DeviceObject& object, const DeviceBody& device, std::stri
 
 namespace {
 
-// The device at a place of the list, with a count for the caller.
+// The device at a place of the list, with a count for the caller. One thread at a time, so that there is one of each.
 MTL::Device* machine_device(size_t at, const char* call) {
   Machine& m = machine();
-  {
-    const std::lock_guard lock(m.mutex);
-    choose_from_environment(m);
-    if (at >= m.options.size()) return nullptr;
-    if (m.made[at] != nullptr) {
-      retain(m.made[at]);
-      return reinterpret_cast<MTL::Device*>(m.made[at]);
-    }
-  }
-  DeviceBody* device = create(m.options[at], call);
-  if (device == nullptr) return nullptr;
   const std::lock_guard lock(m.mutex);
+  choose_from_environment(m);
+  if (at >= m.options.size()) return nullptr;
+  if (m.made[at] != nullptr && retain_counted(m.made[at])) return reinterpret_cast<MTL::Device*>(m.made[at]);
+  DeviceBody* device = create(DeviceOptions(m.options[at]), call);
+  if (device == nullptr) return nullptr;
   m.made[at] = device->node;
   return reinterpret_cast<MTL::Device*>(device->node);
 }

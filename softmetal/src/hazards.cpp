@@ -10,6 +10,10 @@ using chiaro::gpu::soft::AccessMap;
 
 std::atomic<uint64_t> g_encoders{0};
 
+void raise(Clock& into, const Clock& from) {
+  for (const auto& [encoder, place] : from) into[encoder] = std::max(into[encoder], place);
+}
+
 }  // namespace
 
 void Hazards::Mask::add(const uint64_t* more) {
@@ -69,17 +73,20 @@ void Hazards::barrier(EncoderOrder& encoder, const std::vector<uint64_t>& resour
 
 void Hazards::merge(Clock& into, const Clock& from) {
   const std::lock_guard lock(mutex_);
-  for (const auto& [encoder, place] : from) into[encoder] = std::max(into[encoder], place);
+  raise(into, from);
 }
 
-void Hazards::update(EncoderOrder& encoder, Clock& fence) {
+void Hazards::update(EncoderOrder& encoder, FenceClocks& fence) {
   const std::lock_guard lock(mutex_);
-  fence = encoder.clock;
-  fence[encoder.id] = encoder.next;
+  Clock& clock = fence[encoder.buffer->queue];
+  clock = encoder.clock;
+  clock[encoder.id] = encoder.next;
 }
 
-void Hazards::wait(EncoderOrder& encoder, const Clock& fence) {
-  merge(encoder.clock, fence);
+void Hazards::wait(EncoderOrder& encoder, const FenceClocks& fence) {
+  const std::lock_guard lock(mutex_);
+  const auto found = fence.find(encoder.buffer->queue);
+  if (found != fence.end()) raise(encoder.clock, found->second);
 }
 
 void Hazards::finish(const EncoderOrder& encoder, Clock& into) {

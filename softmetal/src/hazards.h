@@ -23,6 +23,8 @@ namespace softmetal::detail {
 
 // Of encoders: commands before that place come before.
 using Clock = std::map<uint64_t, uint32_t>;
+// What a fence carries, by queue: it orders encoders of one queue, and nothing across queues.
+using FenceClocks = std::map<uint64_t, Clock>;
 
 // A command buffer as the order of commands sees it.
 struct BufferOrder {
@@ -62,8 +64,8 @@ class Hazards {
   std::shared_ptr<EncoderOrder> begin(std::shared_ptr<BufferOrder> buffer, bool serial, const Clock& clock);
   void barrier(EncoderOrder& encoder);
   void barrier(EncoderOrder& encoder, const std::vector<uint64_t>& resources);
-  void update(EncoderOrder& encoder, Clock& fence);
-  void wait(EncoderOrder& encoder, const Clock& fence);
+  void update(EncoderOrder& encoder, FenceClocks& fence);
+  void wait(EncoderOrder& encoder, const FenceClocks& fence);
   void merge(Clock& into, const Clock& from);
   void finish(const EncoderOrder& encoder, Clock& into);  // all of it, and what came before it
   // A command's place; what it is said to be.

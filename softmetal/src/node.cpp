@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
@@ -24,7 +26,10 @@ struct Nodes {
   std::unordered_set<const void*> known;
   std::deque<Node*> tombs;  // the oldest is used again first
   uint64_t serial = 0;
+  int64_t in_flight = 0;
+  std::condition_variable landed;
 };
+constexpr std::chrono::seconds kLanding{10};  // at the end of the process
 
 void report_leaks();
 
@@ -89,6 +94,11 @@ std::unique_ptr<Body> bury(Nodes& n, Node* node) {
 void report_leaks() {
   const LeakReport mode = environment().leaks;
   if (mode == LeakReport::off) return;
+  {
+    Nodes& n = nodes();
+    std::unique_lock lock(n.mutex);
+    n.landed.wait_for(lock, kLanding, [&n] { return n.in_flight == 0; });
+  }
   const std::vector<LiveObject> alive = live_objects();
   if (alive.empty()) return;
   std::fprintf(stderr, "softmetal fault[leak] %zu objects are alive at the end of the process\n", alive.size());
@@ -148,6 +158,27 @@ void drop(Node* node) {
     --node->uses;
     gone = bury(n, node);
   }
+}
+
+void flight_begins() {
+  const std::lock_guard lock(nodes().mutex);
+  ++nodes().in_flight;
+}
+
+void flight_ends() {
+  Nodes& n = nodes();
+  {
+    const std::lock_guard lock(n.mutex);
+    --n.in_flight;
+  }
+  n.landed.notify_all();
+}
+
+bool retain_counted(Node* node) {
+  const std::lock_guard lock(nodes().mutex);
+  if (node->state != NodeState::live || node->count <= 0) return false;
+  ++node->count;
+  return true;
 }
 
 void lend(Node* node) {

@@ -71,6 +71,11 @@ B* optional_body(const void* object, std::string_view call, std::string_view rol
 // A use by a command buffer, from encoding until it has completed. Null is allowed.
 void hold(Node* node);
 void drop(Node* node);
+// A command buffer from its commit until its queue's thread holds nothing of it any more. What is held so is no leak.
+void flight_begins();
+void flight_ends();
+// Adds a count, if the program still has one of it.
+bool retain_counted(Node* node);
 // Adds a count that the program has for the time of a callback.
 void lend(Node* node);
 void unlend(Node* node);

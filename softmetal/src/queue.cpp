@@ -87,6 +87,8 @@ void QueueState::work() {
     }
     changed.notify_all();
     finish_command_buffer(*core);
+    core.reset();
+    flight_ends();
   }
 }
 

@@ -1,5 +1,8 @@
 // Residency sets: what is resident counts against the device's working set.
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include "bodies.h"
 
@@ -22,9 +25,16 @@ void add(ResidencySetBody* set, const MTL::Allocation* allocation, const char* c
   const auto* body = set == nullptr ? nullptr : body_of<AllocationBody>(allocation, call, "the allocation");
   if (body == nullptr || !same_device(*body, *set->device, call, "the allocation")) return;
   const std::lock_guard lock(set->mutex);
-  const bool known = std::any_of(set->planned.begin(), set->planned.end(),
-                                 [allocation](const Owned& one) { return one.get() == allocation; });
-  if (!known) set->planned.emplace_back(allocation);
+  const auto same = [allocation](const Owned& one) { return one.get() == allocation; };
+  if (std::any_of(set->planned.begin(), set->planned.end(), same)) return;
+  set->planned.emplace_back(allocation);
+  set->removed.erase(std::remove_if(set->removed.begin(), set->removed.end(), same), set->removed.end());
+}
+
+// With the lock. What is committed stays with the set until the next commit(), as Apple's does: until then the GPU
+// still has it.
+void take_out(ResidencySetBody& set, Owned member, std::vector<Owned>& gone) {
+  (set.committed.count(member.get()) != 0 ? set.removed : gone).push_back(std::move(member));
 }
 
 void remove(ResidencySetBody* set, const MTL::Allocation* allocation) {
@@ -33,12 +43,36 @@ void remove(ResidencySetBody* set, const MTL::Allocation* allocation) {
   const std::lock_guard lock(set->mutex);
   for (size_t i = set->planned.size(); i-- > 0;) {
     if (set->planned[i].get() != allocation) continue;
-    gone.push_back(std::move(set->planned[i]));
+    take_out(*set, std::move(set->planned[i]), gone);
     set->planned.erase(set->planned.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
+// Whether all of it is mapped. What was unmapped and mapped anew is not told apart.
+bool mapped(const void* memory, uint64_t bytes) {
+  return msync(const_cast<void*>(memory), bytes, MS_ASYNC) == 0 || errno != ENOMEM;
+}
+
 }  // namespace
+
+void ResidencySetBody::check_memory(const char* call) const {
+  for (const auto* members : {&planned, &removed}) {
+    for (const Owned& one : *members) {
+      if (committed.count(one.get()) == 0) continue;
+      const auto* buffer = dynamic_cast<const BufferBody*>(find_body(one.get(), call, "an allocation"));
+      if (buffer == nullptr || !buffer->no_copy || mapped(buffer->gpu, buffer->length)) continue;
+      fault(FaultKind::in_flight, call, "the program's memory has gone while a residency set had it",
+            object_text(*buffer) + " over memory without copy was committed in " + object_text(*this) +
+                "; removing it counts from the next commit() on",
+            "removeAllocation, then commit, and only then unmap the memory");
+    }
+  }
+}
+
+ResidencySetBody::~ResidencySetBody() {
+  check_memory("MTL::ResidencySet");
+}
+
 }  // namespace softmetal::detail
 
 namespace MTL {
@@ -114,7 +148,10 @@ NS::UInteger ResidencySet::allocationCount() const {
 void ResidencySet::commit() {
   auto* body = body_of<ResidencySetBody>(this, "MTL::ResidencySet::commit");
   if (body == nullptr) return;
+  std::vector<Owned> gone;
   const std::lock_guard lock(body->mutex);
+  body->check_memory("MTL::ResidencySet::commit");
+  gone.swap(body->removed);
   body->committed.clear();
   for (const Owned& one : body->planned) {
     const auto* member = body_of<AllocationBody>(one.get(), "MTL::ResidencySet::commit", "an allocation");
@@ -144,7 +181,8 @@ void ResidencySet::removeAllAllocations() {
   if (body == nullptr) return;
   std::vector<Owned> gone;
   const std::lock_guard lock(body->mutex);
-  gone.swap(body->planned);
+  for (Owned& one : body->planned) take_out(*body, std::move(one), gone);
+  body->planned.clear();
 }
 void ResidencySet::removeAllocation(const MTL::Allocation* allocation) {
   remove(body_of<ResidencySetBody>(this, "MTL::ResidencySet::removeAllocation"), allocation);

@@ -44,6 +44,11 @@ struct Notes {
   void written(const BufferBody& buffer, NS::UInteger offset, NS::UInteger bytes) {
     if (AccessMap* map = add(buffer, offset, bytes)) map->written(0, static_cast<int64_t>(bytes));
   }
+  std::vector<const AccessMap*> all_maps() const {
+    std::vector<const AccessMap*> all;
+    for (const auto& map : maps) all.push_back(map.get());
+    return all;
+  }
   bool wanted;
   std::vector<std::unique_ptr<AccessMap>> maps;
   std::vector<Touched> touched;
@@ -63,9 +68,8 @@ void check_after(Core& core, EncoderOrder& order, const Command& command, const 
     }
   }
   if (core.checks.cpu_writes) {
-    std::vector<const AccessMap*> maps;
-    for (const auto& map : notes.maps) maps.push_back(map.get());
-    for (const std::string& text : device.cpu_writes->after(core.has_snapshot ? &core.snapshot : nullptr, maps)) {
+    Snapshot* const snapshot = core.has_snapshot ? &core.snapshot : nullptr;
+    for (const std::string& text : device.cpu_writes->after(snapshot, notes.all_maps())) {
       fault(FaultKind::in_flight, "MTL::CommandBuffer", "the CPU wrote into a buffer while a command buffer used it",
             text + ", which " + command.text + " reads; the command buffer was committed before",
             "write before commit, or after waitUntilCompleted");
@@ -145,6 +149,7 @@ bool run_dispatch(Core& core, EncoderOrder& order, const Command& command) {
     const chiaro::Error& error = counts.error();
     core.fail_with(code_of(kind, error.code), error.what,
                    error.where.empty() ? error.why : error.why + " (" + error.where + ")", error.mend);
+    device.cpu_writes->failed(notes.all_maps());
     return false;
   }
   check_after(core, order, command, notes);
@@ -167,8 +172,10 @@ void run_blit(Core& core, EncoderOrder& order, const Command& command) {
   const auto bytes = command.bytes;
   if (command.kind == Command::Kind::copy) {
     std::memcpy(command.to->gpu + command.to_offset, command.from->gpu + command.from_offset, bytes);
-    // A copy of what was never written is no more written than that.
-    if (command.to->init && command.from->init) {
+    // A copy of what was never written is no more written than that; save where the CPU sees it, and writes what the
+    // copy did not bring.
+    const bool seen = command.to->exposed && command.to->cpu == command.to->gpu;
+    if (!seen && command.to->init && command.from->init) {
       auto* to = command.to->init->at(static_cast<int64_t>(command.to_offset));
       const auto* from = command.from->init->at(static_cast<int64_t>(command.from_offset));
       for (NS::UInteger i = 0; i < bytes; ++i) to[i].store(from[i].load());
@@ -201,8 +208,8 @@ bool run_encoder(Core& core, const EncoderWork& work, Clock& finished) {
       case Command::Kind::synchronise: run_blit(core, *order, command); break;
       case Command::Kind::barrier: hazards.barrier(*order); break;
       case Command::Kind::resource_barrier: hazards.barrier(*order, command.resources); break;
-      case Command::Kind::update_fence: hazards.update(*order, command.fence->clock); break;
-      case Command::Kind::wait_fence: hazards.wait(*order, command.fence->clock); break;
+      case Command::Kind::update_fence: hazards.update(*order, command.fence->clocks); break;
+      case Command::Kind::wait_fence: hazards.wait(*order, command.fence->clocks); break;
     }
   }
   hazards.finish(*order, finished);

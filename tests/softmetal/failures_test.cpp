@@ -61,6 +61,25 @@ TEST_F(Failures, AccessPastTheEndIsAPageFault) {
   EXPECT_NE(text_.find("element 64"), std::string::npos) << text_;
 }
 
+// What a kernel wrote before it failed is not the CPU's.
+TEST_F(Failures, WhatAFailedKernelWroteIsItsOwn) {
+  const auto twice = pipeline("double_it");
+  const auto y = floats(std::vector<float>(6400, 1.0f));
+  y->contents();
+  MTL::CommandBuffer* commands = queue->commandBuffer();
+  MTL::ComputeCommandEncoder* encoder = commands->computeCommandEncoder();
+  encode_double(encoder, twice.get(), y.get(), 6400);
+  encode_double(encoder, twice.get(), y.get(), 6401);
+  encoder->endEncoding();
+  commands->commit();
+  commands->waitUntilCompleted();
+  EXPECT_EQ(commands->status(), MTL::CommandBufferStatusError);
+  ASSERT_NE(commands->error(), nullptr);
+  EXPECT_EQ(commands->error()->code(), NS::Integer{MTL::CommandBufferErrorPageFault});
+  EXPECT_EQ(read(y.get())[0], 4.0f) << "the second kernel wrote nothing: nothing was tested";
+  expect_silence();
+}
+
 TEST_F(Failures, ReadingWhatWasNeverWritten) {
   auto y = memory(256, MTL::ResourceStorageModePrivate);
   EXPECT_EQ(run("double_it", y.get(), 64), MTL::CommandBufferStatusError);

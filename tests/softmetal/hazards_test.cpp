@@ -1,6 +1,7 @@
 // Order between commands: each missing barrier, fence, event or wait is found, whatever came out; each one that is
 // there is enough.
 #include <initializer_list>
+#include <thread>
 
 #include "bench.h"
 
@@ -182,6 +183,33 @@ TEST_F(Hazard, QueuesNeedAnEventAlsoForTrackedBuffers) {
     // Either may come first, and the later one is told.
     take_error({first, second});
     if (with_event) {
+      expect_right();
+    } else {
+      expect_hazard();
+    }
+  }
+}
+
+// A fence orders the command buffers of one queue, and nothing across queues.
+TEST_F(Hazard, AFenceIsOfOneQueue) {
+  const auto other = NS::TransferPtr(device->newCommandQueue());
+  for (MTL::CommandQueue* const later : {queue.get(), other.get()}) {
+    const auto fence = NS::TransferPtr(device->newFence());
+    MTL::CommandBuffer* first = queue->commandBuffer();
+    MTL::ComputeCommandEncoder* encoder = first->computeCommandEncoder();
+    encode_double(encoder, twice_.get(), free_.get());
+    encoder->updateFence(fence.get());
+    encoder->endEncoding();
+    first->commit();
+    while (first->GPUEndTime() == 0) std::this_thread::yield();  // asks for the time, not how it ended
+    MTL::CommandBuffer* second = later->commandBuffer();
+    encoder = second->computeCommandEncoder();
+    encoder->waitForFence(fence.get());
+    encode_double(encoder, twice_.get(), free_.get());
+    encoder->endEncoding();
+    finish(second);
+    first->waitUntilCompleted();
+    if (later == queue.get()) {
       expect_right();
     } else {
       expect_hazard();

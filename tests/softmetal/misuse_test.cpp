@@ -256,6 +256,35 @@ TEST_F(Misuse, NoCopyMemoryIsWholePages) {
   expect_works();
 }
 
+TEST_F(Misuse, MemoryOfAResidencySetGoesBeforeItsCommit) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const auto descriptor = NS::TransferPtr(MTL::ResidencySetDescriptor::alloc()->init());
+  for (const bool commits : {true, false}) {
+    NS::Error* error = nullptr;
+    const auto set = NS::TransferPtr(device->newResidencySet(descriptor.get(), &error));
+    ASSERT_TRUE(set);
+    void* pages = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    auto buffer = NS::TransferPtr(device->newBuffer(pages, page, 0, nullptr));
+    const NS::UInteger all = device->currentAllocatedSize();
+    set->addAllocation(buffer.get());
+    set->commit();
+    set->removeAllocation(buffer.get());
+    EXPECT_EQ(set->allocationCount(), 0u);
+    if (commits) set->commit();
+    buffer.reset();
+    EXPECT_EQ(device->currentAllocatedSize(), commits ? all - page : all) << "the set keeps it until it commits";
+    munmap(pages, page);
+    set->commit();
+    if (commits) {
+      expect_silence();
+    } else {
+      expect_fault(FaultKind::in_flight, "had it");
+    }
+    EXPECT_EQ(device->currentAllocatedSize(), all - page);
+  }
+  expect_works();
+}
+
 TEST_F(Misuse, LengthsOfBuffers) {
   EXPECT_EQ(device->newBuffer(0, 0), nullptr);
   expect_fault(FaultKind::bad_range, "0 bytes");
@@ -397,6 +426,32 @@ TEST_F(Misuse, TheCpuWritesAfterTheGpuWasFastButBeforeTheWait) {
   expect_fault(FaultKind::in_flight, "between commit and waitUntilCompleted");
   seen[0] = 6.0f;
   expect_silence();
+}
+
+TEST_F(Misuse, TheCpuFirstAsksForTheMemoryAfterCommit) {
+  const auto gate = NS::TransferPtr(device->newSharedEvent());
+  end();
+  for (const bool before : {true, false}) {
+    const auto x = floats(std::vector<float>(64, 1.0f));
+    MTL::CommandBuffer* waits = queue->commandBuffer();
+    waits->encodeWait(gate.get(), before ? 1 : 2);
+    MTL::ComputeCommandEncoder* encoder = waits->computeCommandEncoder();
+    encode_add(encoder, add_.get(), x.get(), y_.get());
+    encoder->endEncoding();
+    if (before) static_cast<float*>(x->contents())[4] = 7.0f;
+    waits->commit();
+    if (!before) static_cast<float*>(x->contents())[4] = 7.0f;
+    gate->setSignaledValue(before ? 1 : 2);
+    waits->waitUntilCompleted();
+    if (before) {
+      expect_silence();
+      continue;
+    }
+    const auto found = faults.take();
+    ASSERT_FALSE(found.empty());
+    EXPECT_EQ(found[0].kind, FaultKind::in_flight);
+    EXPECT_NE(found[0].why.find("byte 18 "), std::string::npos) << found[0].text();
+  }
 }
 
 TEST_F(Misuse, AFailureThatNobodyReads) {

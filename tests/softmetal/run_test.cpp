@@ -54,6 +54,47 @@ TEST_F(Run, BlitsCopyAndFill) {
   EXPECT_EQ(read(back.get()), wanted);
 }
 
+// Copies move whole words. What is no multiple of them goes into private memory so: the last word out, the CPU's bytes
+// over it, and back.
+TEST_F(Run, BytesThatAreNoWholeWordsGoThroughStaging) {
+  const uint16_t halves[] = {0x3C00, 0x4000, 0x4200, 0x4400, 0x4500};  // 1 to 5
+  const auto hidden = memory(12, MTL::ResourceStorageModePrivate), staging = memory(12), y = memory(20);
+  auto* seen = static_cast<std::byte*>(staging->contents());
+  const auto copy = [this](MTL::Buffer* from, MTL::Buffer* to) {
+    MTL::CommandBuffer* commands = queue->commandBuffer();
+    MTL::BlitCommandEncoder* encoder = commands->blitCommandEncoder();
+    encoder->copyFromBuffer(from, 0, to, 0, 12);
+    encoder->endEncoding();
+    commands->commit();
+    commands->waitUntilCompleted();
+  };
+  copy(hidden.get(), staging.get());
+  std::memcpy(seen, halves, sizeof(halves));
+  copy(staging.get(), hidden.get());
+
+  auto values = NS::TransferPtr(MTL::FunctionConstantValues::alloc()->init());
+  const uint32_t type = 1;  // GPU_F16
+  const int32_t step = 1;
+  const bool negate = false;
+  values->setConstantValue(&type, MTL::DataTypeUInt, NS::UInteger(0));
+  values->setConstantValue(&step, MTL::DataTypeInt, NS::UInteger(1));
+  values->setConstantValue(&negate, MTL::DataTypeBool, NS::UInteger(2));
+  NS::Error* error = nullptr;
+  auto function = NS::TransferPtr(library->newFunction(MTLSTR("convert"), values.get(), &error));
+  ASSERT_TRUE(function) << to_text(error->localizedDescription());
+  auto made = NS::TransferPtr(device->newComputePipelineState(function.get(), &error));
+  ASSERT_TRUE(made) << to_text(error->localizedDescription());
+  MTL::CommandBuffer* commands = queue->commandBuffer();
+  MTL::ComputeCommandEncoder* encoder = commands->computeCommandEncoder();
+  encode_add(encoder, made.get(), hidden.get(), y.get(), 5);
+  encoder->endEncoding();
+  commands->commit();
+  commands->waitUntilCompleted();
+  ASSERT_EQ(commands->status(), MTL::CommandBufferStatusCompleted)
+      << to_text(commands->error()->localizedDescription());
+  EXPECT_EQ(read(y.get()), (std::vector<float>{1, 2, 3, 4, 5}));
+}
+
 TEST_F(Run, ManagedMemoryHasTwoCopies) {
   const auto twice = pipeline("double_it");
   const auto y = floats(std::vector<float>(64, 1.0f), MTL::ResourceStorageModeManaged);
@@ -157,6 +198,27 @@ TEST_F(Run, CommandBuffersRunInTheOrderOfTheirQueueOnAnotherThread) {
   EXPECT_EQ(order, (std::vector<int>{1, 0, 2}));
   EXPECT_TRUE(other_thread);
   EXPECT_EQ(read(y.get()), std::vector<float>(64, 8.0f));
+}
+
+// Whoever learns of the end may write at once, also where another thread has just learnt of it.
+TEST_F(Run, TwoThreadsLearnOfTheEnd) {
+  constexpr NS::UInteger kBytes = 8 << 20;
+  const auto y = memory(kBytes);
+  auto* seen = static_cast<uint8_t*>(y->contents());
+  for (uint8_t round = 1; round <= 8; ++round) {
+    MTL::CommandBuffer* commands = queue->commandBuffer();
+    MTL::BlitCommandEncoder* encoder = commands->blitCommandEncoder();
+    encoder->fillBuffer(y.get(), NS::Range(0, kBytes), round);
+    encoder->endEncoding();
+    commands->commit();
+    std::thread polls([commands] {
+      while (commands->status() < MTL::CommandBufferStatusCompleted) std::this_thread::yield();
+    });
+    commands->waitUntilCompleted();
+    std::memset(seen, 100 + round, kBytes);
+    polls.join();
+  }
+  expect_silence();
 }
 
 TEST_F(Run, EventsOrderTwoQueues) {
@@ -271,6 +333,30 @@ TEST_F(Run, TheSystemsDeviceIsTheSameAsLongAsItIsHeld) {
   EXPECT_EQ(to_text(all->object<MTL::Device>(1)->name()), "softmetal apple9");
   set_devices({});
   EXPECT_EQ(MTL::CreateSystemDefaultDevice(), nullptr);
+}
+
+TEST_F(Run, ThreadsThatAskAtOnceGetOneDevice) {
+  set_devices({{.profile = "apple8", .threads = 1}});
+  for (int round = 0; round < 40; ++round) {
+    std::atomic<int> here{0}, held{0};
+    std::atomic<MTL::Device*> found[2] = {};
+    const auto ask = [&](int me) {
+      ++here;
+      while (here < 2) std::this_thread::yield();
+      // The last count may go on one thread while the other asks.
+      for (int i = 0; i < 20; ++i) NS::TransferPtr(MTL::CreateSystemDefaultDevice());
+      const auto mine = NS::TransferPtr(MTL::CreateSystemDefaultDevice());
+      found[me] = mine.get();
+      ++held;
+      while (held < 2) std::this_thread::yield();
+    };
+    std::thread other(ask, 1);
+    ask(0);
+    other.join();
+    ASSERT_NE(found[0].load(), nullptr);
+    ASSERT_EQ(found[0].load(), found[1].load());
+  }
+  set_devices({});
 }
 
 TEST_F(Run, LaunchesAreObserved) {
