@@ -1,8 +1,5 @@
 #include "models/qwen_image/model.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <array>
 
 #include "models/patches.h"
@@ -185,19 +182,6 @@ Value final_norm(const nn::Path& at, const QwenImageConfig& config, Value x, Val
   return add_(g, x, slice(g, {.axis = 1, .start = 1}, both));
 }
 
-Status check_request(const QwenImageConfig& config, const QwenImageRequest& r) {
-  const auto sane = [](int64_t n) { return n >= 1 && n <= (1 << 20); };
-  if (sane(r.batch) && sane(r.height) && sane(r.width) && sane(r.context_length) && r.height % config.patch == 0 &&
-      r.width % config.patch == 0) {
-    return {};
-  }
-  return Error{ErrorCode::usage,
-               fmt::format("a transformer for {} latents of {} x {} and {} tokens", r.batch, r.height, r.width,
-                           r.context_length),
-               fmt::format("each must be positive and at most 1048576, the sides multiples of {}", config.patch),
-               "ask for another size", ""};
-}
-
 }  // namespace
 
 Value qwen_image(const nn::Path& at, const QwenImageConfig& config, const QwenImageInputs& in) {
@@ -221,7 +205,7 @@ Value qwen_image(const nn::Path& at, const QwenImageConfig& config, const QwenIm
 
 Result<Graph> build_qwen_image(const QwenImageConfig& config, nn::WeightSource& weights,
                                const QwenImageRequest& request) {
-  CHIARO_TRY(check_request(config, request));
+  CHIARO_TRY(check_patched(config.patch, request.batch, request.height, request.width, request.context_length));
   GraphBuilder g;
   g.set_module("diffusion");
   const int64_t n = request.batch;

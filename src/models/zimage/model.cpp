@@ -161,15 +161,7 @@ Rotations rotations(GraphBuilder& g, const ZImageConfig& config, int64_t h, int6
 }
 
 Status check_request(const ZImageConfig& config, const ZImageRequest& r) {
-  const auto sane = [](int64_t n) { return n >= 1 && n <= (1 << 20); };
-  if (!sane(r.batch) || !sane(r.height) || !sane(r.width) || !sane(r.context_length) || r.height % config.patch != 0 ||
-      r.width % config.patch != 0) {
-    return Error{ErrorCode::usage,
-                 fmt::format("a transformer for {} latents of {} x {} and {} tokens", r.batch, r.height, r.width,
-                             r.context_length),
-                 fmt::format("each must be positive and at most 1048576, the sides multiples of {}", config.patch),
-                 "ask for another size", ""};
-  }
+  CHIARO_TRY(check_patched(config.patch, r.batch, r.height, r.width, r.context_length));
   const int64_t text = r.context_length + padding(r.context_length) + 1;
   const std::array<int64_t, 3> needed{text + 1, r.height / config.patch, r.width / config.patch};
   for (size_t i = 0; i < needed.size(); ++i) {
