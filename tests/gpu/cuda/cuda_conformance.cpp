@@ -12,45 +12,14 @@
 #include "ops/catalogue.h"
 #include "ops/conformance/reference_eval.h"
 #include "ops/conformance/tolerance.h"
+#include "runtime/conformance_check.h"
 #include "runtime/conformance_run.h"
 
 namespace chiaro::testing {
 namespace {
 
-struct Expected {
-  TensorDesc out;
-  std::vector<std::vector<double>> values;
-  RefTensor result;
-  double before_act = 0;  // the largest magnitude without the op's activation
-};
-
-Result<Expected> expectation(const OpDef& op, const Variant& v, const TensorDesc& out) {
-  Expected e{out, {}, {}, 0};
-  std::vector<RefTensor> tensors;
-  std::vector<const TensorDesc*> descs;
-  for (size_t i = 0; i < v.inputs.size(); ++i) {
-    const bool present = v.inputs[i].present;
-    e.values.push_back(present ? variant_values(v, i) : std::vector<double>{});
-    descs.push_back(present ? &v.inputs[i].desc : nullptr);
-    tensors.push_back({v.inputs[i].desc.shape, e.values.back(), present});
-  }
-  while (tensors.size() < op.inputs.size() && !op.variadic) {
-    tensors.push_back({{}, {}, false});
-    descs.push_back(nullptr);
-  }
-  CHIARO_ASSIGN(e.result, reference_of(op, v.source->attrs, descs, tensors, out));
-  AttrMap plain = v.source->attrs;
-  for (auto& [name, value] : plain) {
-    if (name != "act" || value == AttrValue(std::string("none"))) continue;
-    value = std::string("none");
-    CHIARO_ASSIGN(const RefTensor before, reference_of(op, plain, descs, tensors, out));
-    e.before_act = largest_finite(before);
-  }
-  return e;
-}
-
 // The largest error over the tolerance of ops/conformance/tolerance.h; of finite floats.
-double used_tolerance(const Case& c, const Expected& e, std::span<const std::byte> got) {
+double used_tolerance(const Case& c, const Expectation& e, std::span<const std::byte> got) {
   const DType dtype = e.out.dtype;
   if (!is_float(dtype)) return 0;
   const double scale = std::max({c.floor, largest_finite(e.result), e.before_act, 1e-300});
@@ -72,13 +41,10 @@ class OpOnGpu {
 
   // Errors: what left the GPU unusable.
   Status run(const OpDef& op) {
-    Cases cases;
-    for (const CaseTableEntry& entry : case_table()) {
-      if (entry.op == op.name) entry.fill(cases);
-    }
+    const std::vector<Case> cases = cases_of(op.name);
     const int64_t before = gpu_.launches;
-    for (size_t i = 0; i < cases.all().size(); ++i) {
-      for (const Variant& v : expand(cases.all()[i], static_cast<int>(i))) CHIARO_TRY(run_variant(op, v));
+    for (size_t i = 0; i < cases.size(); ++i) {
+      for (const Variant& v : expand(cases[i], static_cast<int>(i))) CHIARO_TRY(run_variant(op, v));
     }
     std::printf("| %s | %s | %d | %d | %d | %.2f | %d | %lld |\n", std::string(op.name).c_str(),
                 cuda_.traits().gpu.simd_reduce ? "simdgroup" : "threadgroup memory", ran_, refused_, failed_, worst_,
@@ -92,7 +58,7 @@ class OpOnGpu {
   Status run_variant(const OpDef& op, const Variant& v) {
     const auto out = v.infer();
     if (!out.ok()) return {};
-    CHIARO_ASSIGN(const Expected e, expectation(op, v, *out));
+    CHIARO_ASSIGN(const Expectation e, expectation(v, *out));
     for (const Kernel& kernel : cuda_.kernels(op.name)) {
       const VariantRun run = launch_variant(cuda_, kernel, v, *out, e.values);
       if (run.refused) {
@@ -105,8 +71,7 @@ class OpOnGpu {
         if (cuCtxSynchronize() == CUDA_SUCCESS) continue;
         return Error{ErrorCode::internal, "the GPU's context is lost", run.why, "", v.text()};
       }
-      const auto wrong = compare(*v.source, out->dtype, run.output.data(), e.result, e.before_act);
-      if (wrong) fail(v.text() + ", by " + std::string(kernel.name) + ": " + wrong->text(out->shape));
+      if (const auto wrong = wrong_with(v, e, run, kernel.name)) fail(*wrong);
       worst_ = std::max(worst_, used_tolerance(*v.source, e, run.output));
       const VariantRun soft = launch_variant(soft_, kernel, v, *out, e.values);
       same_bytes_ += !soft.refused && !soft.broken && soft.output == run.output ? 1 : 0;
