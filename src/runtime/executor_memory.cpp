@@ -78,6 +78,7 @@ Status ExecutorMemory::stage(const ExecutionPlan& plan, Device& device, const Pl
 
 Status ExecutorMemory::stage_packed(const ExecutionPlan& plan, std::span<Device* const> devices,
                                     PackedWeights& packed) {
+  packed.forget_dropped();
   packed_.resize(plan.packed.size());
   for (const PlanStep& step : plan.steps) {
     const PackedInput& wants = step.kernel.packed();

@@ -48,7 +48,6 @@ Result<std::shared_ptr<Buffer>> PackedWeights::get(Device& device, const TensorD
   }
   const std::byte* source = weight->bytes + form.offset;
   const std::lock_guard lock(mutex_);
-  std::erase_if(forms_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<Packed>& known = forms_[Key{&device, source, form.desc.text(), form.layout}];
   std::shared_ptr<Packed> packed = known.lock();
   if (packed == nullptr) {
