@@ -1,5 +1,6 @@
 #include "models/qwen_image/model.h"
 
+#include <algorithm>
 #include <array>
 
 #include "models/patches.h"
