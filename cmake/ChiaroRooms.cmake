@@ -1,6 +1,34 @@
 # Rooms (one static library per folder of src/), ops, and tests.
 include(ChiaroOps)
 
+# The headers that most files read, compiled once for rooms and once for tests (cmake/precompiled*.h). Not with clang:
+# there every file must stand on its own includes.
+option(CHIARO_PRECOMPILE "Precompile the headers that most files include (GCC)" ON)
+
+# What tests spend their time on is in the rooms: their own files are compiled for a short build.
+set(CHIARO_TEST_OPTIMISATION $<$<CONFIG:Release>:-O1>)
+
+# chiaro_precompile(target rooms|tests)
+function(chiaro_precompile target kind)
+  if(NOT CHIARO_PRECOMPILE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  if(NOT TARGET chiaro_precompiled_${kind})
+    add_library(chiaro_precompiled_${kind} OBJECT ${PROJECT_SOURCE_DIR}/cmake/precompiled.cpp)
+    target_link_libraries(chiaro_precompiled_${kind} PRIVATE chiaro_flags ${CHIARO_FMT} Threads::Threads)
+    if(kind STREQUAL "tests")
+      # As programs are compiled; one form of the headers serves one way of addressing.
+      set_target_properties(chiaro_precompiled_tests PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(chiaro_precompiled_tests PRIVATE -fPIE ${CHIARO_TEST_OPTIMISATION})
+      target_link_libraries(chiaro_precompiled_tests PRIVATE GTest::gtest)
+      target_precompile_headers(chiaro_precompiled_tests PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled_tests.h)
+    else()
+      target_precompile_headers(chiaro_precompiled_rooms PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM chiaro_precompiled_${kind})
+endfunction()
+
 # chiaro_add_room(core LIBS fmt::fmt): every .cpp of the current folder (and of SUBDIRS) becomes chiaro_core.
 function(chiaro_add_room name)
   cmake_parse_arguments(ARG "" "" "LIBS;SUBDIRS;EXTRA" ${ARGN})
@@ -16,6 +44,7 @@ function(chiaro_add_room name)
   endif()
   add_library(chiaro_${name} STATIC ${sources} ${ARG_EXTRA})
   target_link_libraries(chiaro_${name} PUBLIC chiaro_flags ${ARG_LIBS})
+  chiaro_precompile(chiaro_${name} rooms)
 endfunction()
 
 # Lets a test program use CHIARO_SOURCE_DIR and CHIARO_TMP_DIR (tests/test_paths.h).
@@ -27,6 +56,11 @@ function(chiaro_give_paths target)
       CHIARO_TEST_TMP_DIR="${PROJECT_BINARY_DIR}/tmp")
   endif()
   target_link_libraries(${target} PRIVATE chiaro_test_paths)
+  chiaro_precompile(${target} tests)
+  get_target_property(precompiled ${target} PRECOMPILE_HEADERS_REUSE_FROM)
+  if(precompiled)
+    return()  # its headers hold test_paths.h
+  endif()
   target_compile_options(${target} PRIVATE
     $<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${PROJECT_SOURCE_DIR}/tests/test_paths.h>)
 endfunction()
@@ -86,6 +120,7 @@ function(chiaro_add_test name)
   chiaro_give_paths(test_${name})
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tmp)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_compile_options(test_${name} PRIVATE ${CHIARO_TEST_OPTIMISATION})
   add_test(NAME ${name} COMMAND test_${name})
   if("quick" IN_LIST ARG_LABELS)
     add_dependencies(quick_tests test_${name})
