@@ -10,7 +10,7 @@ std::string value_text(Value v) {
   return v.valid() ? fmt::format("%{}", v.id) : std::string("_");
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -24,9 +24,9 @@ std::string quoted(std::string_view text) {
 }
 
 std::string value_of(const AttrValue& value) {
-  if (const auto* text = std::get_if<std::string>(&value)) return quoted(*text);
+  if (const auto* text = std::get_if<std::string>(&value)) return in_quotes(*text);
   const auto* function = std::get_if<std::shared_ptr<const HostFunction>>(&value);
-  if (function != nullptr && *function != nullptr) return quoted((*function)->name);
+  if (function != nullptr && *function != nullptr) return in_quotes((*function)->name);
   return attr_text(value);
 }
 
@@ -45,10 +45,10 @@ std::string node_text(const Graph& graph, const Node& node) {
   for (const Value v : node.inputs) inputs += (inputs.empty() ? "" : ", ") + value_text(v);
   std::string line = fmt::format("{} = {}({}){} : {}", value_text(node.output), node.op->name, inputs, attrs_text(node),
                                  graph.info(node.output).desc.text());
-  if (!node.module.empty()) line += " module=" + quoted(node.module);
-  if (!node.pin.empty()) line += " pin=" + quoted(node.pin);
-  if (!node.device.empty()) line += " on=" + quoted(node.device);
-  if (!node.moved.empty()) line += " moved=" + quoted(node.moved);
+  if (!node.module.empty()) line += " module=" + in_quotes(node.module);
+  if (!node.pin.empty()) line += " pin=" + in_quotes(node.pin);
+  if (!node.device.empty()) line += " on=" + in_quotes(node.device);
+  if (!node.moved.empty()) line += " moved=" + in_quotes(node.moved);
   if (node.on_copy) line += " on_copy=true";
   if (!node.label.empty()) line += "  # " + node.label;
   return line + "\n";
@@ -59,7 +59,7 @@ std::string source_text(const Graph& graph, Value v) {
   const char* kind = storage.kind == StorageKind::input    ? "input"
                      : storage.kind == StorageKind::weight ? "weight"
                                                            : "constant";
-  return fmt::format("{} = {} {} : {}\n", value_text(v), kind, quoted(storage.name), graph.info(v).desc.text());
+  return fmt::format("{} = {} {} : {}\n", value_text(v), kind, in_quotes(storage.name), graph.info(v).desc.text());
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ std::string print_graph(const Graph& graph) {
                         : node_text(graph, graph.nodes()[static_cast<size_t>(producer)]);
   }
   for (const GraphOutput& output : graph.outputs()) {
-    out += fmt::format("output {} {}\n", quoted(output.name), value_text(output.value));
+    out += fmt::format("output {} {}\n", in_quotes(output.name), value_text(output.value));
   }
   return out;
 }
