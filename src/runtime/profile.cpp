@@ -10,7 +10,7 @@
 namespace chiaro {
 namespace {
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -35,7 +35,7 @@ std::string Profile::json() const {
   std::string_view comma = "\n";
   for (size_t row = 0; row < rows_.size(); ++row) {
     text += fmt::format(R"({}{{"ph":"M","pid":1,"tid":{},"name":"thread_name","args":{{"name":{}}}}})", comma, row + 1,
-                        quoted(rows_[row]));
+                        in_quotes(rows_[row]));
     comma = ",\n";
   }
   auto begin = Clock::time_point::max();
@@ -45,8 +45,8 @@ std::string Profile::json() const {
     const std::string name = e.label.empty() ? e.name : e.name + " " + e.label;
     text += fmt::format(R"({}{{"ph":"X","pid":1,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":{},"cat":{},)"
                         R"("args":{{"op":{},"label":{},"kernel":{},"bytes":{}}}}})",
-                        comma, e.row + 1, start, e.seconds * 1e6, quoted(name), quoted(e.category), quoted(e.name),
-                        quoted(e.label), quoted(e.kernel), e.bytes);
+                        comma, e.row + 1, start, e.seconds * 1e6, in_quotes(name), in_quotes(e.category),
+                        in_quotes(e.name), in_quotes(e.label), in_quotes(e.kernel), e.bytes);
     comma = ",\n";
   }
   return text + "\n]}\n";
