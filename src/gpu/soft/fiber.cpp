@@ -144,7 +144,12 @@ std::byte* map_stacks(size_t count) {
 }
 
 void unmap_stacks(std::byte* stacks, size_t count) {
-  if (stacks != nullptr) munmap(stacks, count * kFiberStack);
+  if (stacks == nullptr) return;
+#if CHIARO_FIBER_ASAN
+  // The frames of fibers that were left, again: the addresses go to whoever maps memory next.
+  __asan_unpoison_memory_region(stacks, count * kFiberStack);
+#endif
+  munmap(stacks, count * kFiberStack);
 }
 
 }  // namespace chiaro::gpu::soft
