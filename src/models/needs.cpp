@@ -1,13 +1,14 @@
 #include "models/needs.h"
 
-#include <algorithm>
 #include <memory>
 
 #include "models/clip/model.h"
 #include "models/qwen_image/model.h"
+#include "models/qwen_text/model.h"
 #include "models/taesd/model.h"
 #include "models/unet/model.h"
 #include "models/vae/model.h"
+#include "models/wan_vae/model.h"
 #include "models/zimage/model.h"
 
 namespace chiaro::models {
@@ -27,13 +28,6 @@ class Recorder final : public nn::WeightSource {
 
   WeightShapes needs;
 };
-
-bool same_up_to_ones(const Shape& a, const Shape& b) {
-  for (int d = 0; d < std::max(a.rank(), b.rank()); ++d) {
-    if ((d < a.rank() ? a[d] : 1) != (d < b.rank() ? b[d] : 1)) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -73,6 +67,19 @@ Result<WeightShapes> zimage_needs(const ZImageConfig& config) {
 Result<WeightShapes> qwen_image_needs(const QwenImageConfig& config) {
   Recorder weights;
   CHIARO_TRY(build_qwen_image(config, weights, {.height = config.patch, .width = config.patch, .context_length = 1}));
+  return std::move(weights.needs);
+}
+
+Result<WeightShapes> qwen_text_needs(const QwenTextConfig& config) {
+  Recorder weights;
+  CHIARO_TRY(build_qwen_text(config, weights, {.length = 1}));
+  return std::move(weights.needs);
+}
+
+Result<WeightShapes> wan_vae_needs(const WanVaeConfig& config) {
+  Recorder weights;
+  CHIARO_TRY(build_wan_vae_encoder(config, weights, {.height = config.scale(), .width = config.scale()}));
+  CHIARO_TRY(build_wan_vae_decoder(config, weights, {.height = 1, .width = 1}));
   return std::move(weights.needs);
 }
 

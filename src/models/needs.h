@@ -8,9 +8,11 @@
 #include "core/shape.h"
 #include "models/clip/config.h"
 #include "models/qwen_image/config.h"
+#include "models/qwen_text/config.h"
 #include "models/taesd/config.h"
 #include "models/unet/config.h"
 #include "models/vae/config.h"
+#include "models/wan_vae/config.h"
 #include "models/zimage/config.h"
 #include "weights/weight_map.h"
 
@@ -24,9 +26,11 @@ Result<WeightShapes> unet_needs(const UnetConfig& config);
 Result<WeightShapes> vae_needs(const VaeConfig& config);
 Result<WeightShapes> zimage_needs(const ZImageConfig& config);
 Result<WeightShapes> qwen_image_needs(const QwenImageConfig& config);
+Result<WeightShapes> qwen_text_needs(const QwenTextConfig& config);
+Result<WeightShapes> wan_vae_needs(const WanVaeConfig& config);
 Result<WeightShapes> taesd_needs(const TaesdConfig& config);
 
-// How many of `needs` are in `weights` (canonical names), in their shapes up to ones at the end.
+// How many of `needs` are in `weights` (canonical names), in their shapes up to ones.
 int64_t count_matches(const WeightShapes& needs, const WeightMap& weights);
 
 }  // namespace chiaro::models

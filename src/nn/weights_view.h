@@ -20,8 +20,8 @@ namespace chiaro::nn {
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
-  // The tensor `name` with exactly `shape` (stored [O,I] and [O,I,1,1] serve each other). Errors: bad_file where it is
-  // missing, shape where it differs.
+  // The tensor `name` with exactly `shape` (one that differs by dimensions of 1 serves: [O,I] and [O,I,1,1]). Errors:
+  // bad_file where it is missing, shape where it differs.
   virtual Result<TensorDataPtr> take(std::string_view name, const Shape& shape) = 0;
   // What the stored values of the weight `name` must be multiplied by (FP8): one element, or one per output channel.
   // nullptr where there is nothing to multiply by.

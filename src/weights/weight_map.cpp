@@ -40,18 +40,6 @@ struct WeightMap::Ledger {
 
 namespace {
 
-// Without the ones at its end.
-std::span<const int64_t> core_of(const Shape& shape) {
-  size_t rank = static_cast<size_t>(shape.rank());
-  while (rank > 0 && shape[static_cast<int>(rank) - 1] == 1) --rank;
-  return {shape.begin(), rank};
-}
-
-bool same_up_to_ones(const Shape& a, const Shape& b) {
-  const auto x = core_of(a), y = core_of(b);
-  return std::equal(x.begin(), x.end(), y.begin(), y.end());
-}
-
 // Of a dtype too narrow for weights as they are, so that files store them divided by a scale.
 bool needs_scale(const TensorData& tensor) {
   const DType dtype = tensor.desc.dtype;
@@ -117,6 +105,19 @@ std::string WeightReport::text() const {
   for (const SkippedTensor& s : skipped) reasons.push_back(printable(s.name) + " (" + s.reason + ")");
   append_line(lines, reasons, "unusable tensor");
   return lines;
+}
+
+bool same_up_to_ones(const Shape& a, const Shape& b) {
+  const auto past_ones = [](const Shape& s, int d) {
+    while (d < s.rank() && s[d] == 1) ++d;
+    return d;
+  };
+  int i = past_ones(a, 0), j = past_ones(b, 0);
+  while (i < a.rank() && j < b.rank() && a[i] == b[j]) {
+    i = past_ones(a, i + 1);
+    j = past_ones(b, j + 1);
+  }
+  return i == a.rank() && j == b.rank();
 }
 
 WeightMap::WeightMap() : ledger_(std::make_shared<Ledger>()) {}

@@ -30,6 +30,9 @@ struct WeightReport {
   std::string text() const;
 };
 
+// Whether both hold the same elements in the same order whatever dimensions of 1 there are.
+bool same_up_to_ones(const Shape& a, const Shape& b);
+
 // Copies and views (with_prefix, renamed) share tensors and the record of use with the map they come from, so the
 // report of the first map covers all of them. Nothing is copied from the files.
 // Thread rule: one thread at a time per group of maps that share.
@@ -67,10 +70,10 @@ class WeightMap {
   // two would get the same name.
   Result<WeightMap> split(const Split& parts_of) const;
 
-  // The tensor `name`, marked as used. Its shape must be `shape`, up to ones at the end ([O,I] serves where [O,I,1,1]
-  // is needed and the other way round: a linear layer and a 1x1 convolution); the result has exactly `shape`. Errors:
-  // bad_file where missing (or there but not usable: unsupported), shape where it differs; both are recorded.
-  // Unsupported also for an INT8 weight without a scale: its integers are not its values.
+  // The tensor `name`, marked as used. Its shape must be `shape`, up to ones ([O,I] serves where [O,I,1,1] is needed
+  // and the other way round: a linear layer and a 1x1 convolution; [C] where [1,C] is: a token alone); the result has
+  // exactly `shape`. Errors: bad_file where missing (or there but not usable: unsupported), shape where it differs;
+  // both are recorded. Unsupported also for an INT8 weight without a scale: its integers are not its values.
   Result<TensorDataPtr> take(std::string_view name, const Shape& shape) const;
   // As take, where a model works without it: nullptr where missing, and then nothing is recorded.
   Result<TensorDataPtr> take_optional(std::string_view name, const Shape& shape) const;

@@ -18,14 +18,6 @@ TensorDataPtr formula_tensor(const std::string& name, const FormulaWeights::Entr
   return make_tensor(name, DType::f32, entry.shape, values);
 }
 
-// Whether the shapes are equal but for ones at the end.
-bool same_up_to_ones(const Shape& a, const Shape& b) {
-  for (int d = 0; d < std::max(a.rank(), b.rank()); ++d) {
-    if ((d < a.rank() ? a[d] : 1) != (d < b.rank() ? b[d] : 1)) return false;
-  }
-  return true;
-}
-
 template <class T>
 std::vector<T> values_of(const TensorDataPtr& tensor, DType dtype) {
   if (tensor == nullptr || tensor->desc.dtype != dtype) {

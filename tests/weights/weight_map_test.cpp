@@ -67,7 +67,7 @@ TEST(WeightMap, MissingAndMisshaped) {
             "1 wrongly shaped tensor: \"unet.w\" [320,4] where [320,8] is needed");
 }
 
-TEST(WeightMap, OnesAtTheEnd) {
+TEST(WeightMap, OnesWhereverTheyStand) {
   const WeightMap map =
       map_of({zeros("conv", {8, 4, 1, 1}), zeros("linear", {8, 4}), zeros("one", {1}), zeros("none", {})});
   const auto linear = map.take("conv", {8, 4});
@@ -79,7 +79,12 @@ TEST(WeightMap, OnesAtTheEnd) {
   EXPECT_EQ((*map.take("linear", {8, 4, 1, 1}))->desc, dense(DType::f32, {8, 4, 1, 1}));
   EXPECT_TRUE(map.take("one", {}).ok());
   EXPECT_TRUE(map.take("none", {1, 1}).ok());
-  for (const Shape& shape : {Shape{4, 8}, Shape{1, 8, 4}, Shape{8, 1, 4}, Shape{32}, Shape{8, 4, 1, 3}, Shape{8}}) {
+  for (const Shape& shape : {Shape{1, 8, 4}, Shape{8, 1, 4}, Shape{1, 8, 1, 4, 1}}) {
+    const auto taken = map.take("linear", shape);
+    ASSERT_TRUE(taken.ok()) << shape.text();
+    EXPECT_EQ((*taken)->desc, dense(DType::f32, shape));
+  }
+  for (const Shape& shape : {Shape{4, 8}, Shape{1, 4, 8}, Shape{32}, Shape{8, 4, 1, 3}, Shape{8}, Shape{1}, Shape{}}) {
     EXPECT_FALSE(map.take("linear", shape).ok()) << shape.text();
   }
 }
