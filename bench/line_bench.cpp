@@ -2,10 +2,12 @@
 // processor time of all its threads: for scripts that let other libraries take turns with this one (bench/peers/).
 // Tensors of a case are made when it is first named, and kept; weights are packed then, as plans do it.
 //
-//   gemm M N K WEIGHTS                  out[M, N] = A[M, K] B[N, K]; WEIGHTS: f32, f16 and so on
+//   gemm M N K WEIGHTS                  out[M, N] = A[M, K] B[N, K]; WEIGHTS: f32, f16, q4_k and so on
 //   conv SIDE IN OUT WEIGHTS HOW        3x3, pad 1, on one picture; HOW: direct or winograd
 //   attention BATCH HEADS LENGTH DEPTH  of f32 [B, L, H, D]
+//   read MB                             that many bytes read once by all threads, from 256 MB by turns
 //   peak                                GFLOP/s of multiply-adds of all threads by the wall, in place of seconds
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <ctime>
@@ -17,11 +19,13 @@
 #include <string>
 #include <vector>
 
+#include "core/block_formats.h"
 #include "core/dtype.h"
 #include "core/memory.h"
 #include "core/tensor.h"
 #include "core/thread_pool.h"
 #include "ops/cpu_blocks/attention_block.h"
+#include "ops/cpu_blocks/block_weight.h"
 #include "ops/cpu_blocks/ceilings.h"
 #include "ops/cpu_blocks/gemm.h"
 #include "ops/cpu_blocks/winograd.h"
@@ -38,6 +42,12 @@ std::byte* memory(size_t bytes) {
 
 // n numbers between -1 and 1.
 std::byte* numbers(int64_t n, DType dtype) {
+  if (is_block(dtype)) {
+    const auto* plain = reinterpret_cast<const float*>(numbers(n, DType::f32));
+    std::byte* blocks = memory(static_cast<size_t>(n / traits(dtype).block_elements * unit_bytes(dtype)));
+    encode_blocks(dtype, plain, n, blocks);
+    return blocks;
+  }
   std::byte* data = memory(static_cast<size_t>(n * unit_bytes(dtype)));
   for (int64_t i = 0; i < n; ++i) {
     store_element(dtype, data, i, static_cast<double>(i * 2654435761 % 2001) / 1000.0 - 1.0);
@@ -66,8 +76,9 @@ Case gemm_case(std::istream& in, ThreadPool& pool) {
   p.b.n_stride = k;
   p.out = numbers(m * n, DType::f32);
   p.out_map = {DType::f32, 0, 0, n, 1};
-  pack(p, pool);
-  std::byte* scratch = memory(gemm_scratch_bytes(m, n, k, pool.threads(), true));
+  if (packs_once(dtype)) pack(p, pool);
+  const bool ready = p.b.packed != nullptr || gemm_reads_blocks(p);
+  std::byte* scratch = memory(gemm_scratch_bytes(m, n, k, pool.threads(), ready));
   return [p, scratch](ThreadPool& threads) { gemm(p, scratch, threads); };
 }
 
@@ -118,12 +129,35 @@ Case attention_case(std::istream& in, ThreadPool& pool) {
   return [p, scratch](ThreadPool& threads) { attention_block(p, scratch, threads); };
 }
 
+// Reading as fast as these processors can: sums of whole cache lines, a piece for each chunk.
+Case read_case(std::istream& in) {
+  constexpr int64_t kBytes = int64_t{256} << 20, kPiece = int64_t{64} << 10;
+  int64_t megabytes = 0;
+  in >> megabytes;
+  static const auto* data = reinterpret_cast<const uint64_t*>(numbers(kBytes, DType::f8_e4m3));
+  const int64_t pieces = megabytes * 1000000 / kPiece;
+  return [pieces, at = int64_t{0}](ThreadPool& threads) mutable {
+    std::atomic<uint64_t> total = 0;
+    threads.parallel_for(pieces, [&](int64_t piece, int) {
+      const uint64_t* from = data + (at + piece) * kPiece % kBytes / 8;
+      uint64_t sum[8] = {};
+      for (int64_t i = 0; i < kPiece / 8; i += 8) {
+        for (int64_t j = 0; j < 8; ++j) sum[j] += from[i + j];
+      }
+      for (const uint64_t s : sum) total += s;
+    });
+    at += pieces;
+    if (total == 1) std::cerr << "the sum is one\n";  // so that it must be made
+  };
+}
+
 Case make_case(const std::string& line, ThreadPool& pool) {
   std::istringstream in(line);
   std::string kind;
   in >> kind;
   if (kind == "gemm") return gemm_case(in, pool);
   if (kind == "conv") return conv_case(in, pool);
+  if (kind == "read") return read_case(in);
   return kind == "attention" ? attention_case(in, pool) : Case{};
 }
 

@@ -15,23 +15,12 @@
 namespace chiaro::blocks {
 namespace {
 
-constexpr std::array<float, 16> kDoubled{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
 // The code of the nearest doubled value; ties to the smaller.
 int nearest_code(float v) {
   const float a = std::fabs(v);
   int code = 0;
   for (const float middle : {0.5f, 1.5f, 2.5f, 3.5f, 5.0f, 7.0f, 10.0f}) code += a > middle ? 1 : 0;
   return v < 0 && code != 0 ? code + 8 : code;
-}
-
-template <int kCount>
-void decode_group(float half_scale, const uint8_t* codes, float* out) {
-  const Bytes<kCount / 2> q(codes);
-  for (int j = 0; j < kCount / 2; ++j) {
-    out[j] = half_scale * kDoubled[static_cast<size_t>(q[j] & 15)];
-    out[j + kCount / 2] = half_scale * kDoubled[static_cast<size_t>(q[j] >> 4)];
-  }
 }
 
 template <int kCount>
@@ -51,7 +40,7 @@ int best_scale(const float* x, int first, int last, Scale half_scale) {
     const float s = half_scale(code), inv = 1.0f / s;
     double error = 0;
     for (int i = 0; i < kCount; ++i) {
-      const double e = double{x[i]} - double{s} * kDoubled[static_cast<size_t>(nearest_code(x[i] * inv))];
+      const double e = double{x[i]} - double{s} * kFp4Doubled[nearest_code(x[i] * inv)];
       error += e * e;
     }
     if (error < best_error) best_error = error, best = code;
@@ -59,16 +48,7 @@ int best_scale(const float* x, int first, int last, Scale half_scale) {
   return best;
 }
 
-struct Mxfp4 {
-  static constexpr int kElements = 32, kBytes = 17;
-
-  // 2^(e - 128): for e < 2 an f32 subnormal.
-  static float half_scale(int e) {
-    const auto code = static_cast<uint32_t>(e);
-    return f32_from_bits(code < 2 ? 0x00200000u << code : (code - 1) << 23);
-  }
-  static void part(const uint8_t* block, int, float* out) { decode_group<32>(half_scale(block[0]), block + 1, out); }
-
+struct Mxfp4 : Mxfp4Layout {
   static void encode(const float* x, uint8_t* block) {
     const float most = std::fabs(extreme_of<32>(x));
     if (most < kTiny) {
@@ -84,20 +64,8 @@ struct Mxfp4 {
   }
 };
 
-struct Nvfp4 {
-  static constexpr int kElements = 64, kBytes = 36, kGroup = 16;
-
-  static float half_scale(int code) {
-    const int exponent = code >> 3 & 15, mantissa = code & 7;
-    if (code == 0x7F) return 0;
-    if (exponent == 0) return static_cast<float>(mantissa) * 0x1p-10f;
-    return f32_from_bits(static_cast<uint32_t>(exponent + 119) << 23 | static_cast<uint32_t>(mantissa) << 20);
-  }
-  static void part(const uint8_t* block, int p, float* out) {
-    for (int g = 2 * p; g < 2 * p + 2; ++g, out += kGroup) {
-      decode_group<kGroup>(half_scale(block[g]), block + 4 + 8 * g, out);
-    }
-  }
+struct Nvfp4 : Nvfp4Layout {
+  static constexpr int kGroup = 16;
 
   static void encode(const float* x, uint8_t* block) {
     for (int g = 0; g < 4; ++g, x += kGroup) {

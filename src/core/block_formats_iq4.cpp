@@ -9,15 +9,13 @@
 namespace chiaro::blocks {
 namespace {
 
-constexpr std::array<float, 16> kValues{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-
 // The code nearest to each whole number from -128 to 127.
 constexpr std::array<uint8_t, 256> nearest_codes() {
   std::array<uint8_t, 256> table{};
   for (int v = -128; v < 128; ++v) {
     size_t best = 0;
-    for (size_t q = 1; q < kValues.size(); ++q) {
-      const float there = kValues[q] - static_cast<float>(v), here = kValues[best] - static_cast<float>(v);
+    for (size_t q = 1; q < 16; ++q) {
+      const int there = kIq4Values[q] - v, here = kIq4Values[best] - v;
       if (there * there < here * here) best = q;
     }
     table[static_cast<size_t>(v + 128)] = static_cast<uint8_t>(best);
@@ -29,18 +27,10 @@ constexpr std::array<uint8_t, 256> kNearest = nearest_codes();
 struct Iq4Grid {
   static constexpr float low = -127;
   static int code(float v) { return kNearest[static_cast<size_t>(to_code(v, -128, 127) + 128)]; }
-  static float nearest(float v) { return kValues[static_cast<size_t>(code(v))]; }
+  static float nearest(float v) { return static_cast<float>(kIq4Values[code(v)]); }
 };
 
 constexpr Reach kReach{-16.0f, 32.0f, 8.0f};
-
-void decode_group(float d, const uint8_t* codes, float* out) {
-  const Bytes<16> q(codes);
-  for (int j = 0; j < 16; ++j) {
-    out[j] = d * kValues[static_cast<size_t>(q[j] & 15)];
-    out[j + 16] = d * kValues[static_cast<size_t>(q[j] >> 4)];
-  }
-}
 
 void encode_group(const float* x, float scale, uint8_t* codes) {
   const float inv = inverse(scale);
@@ -49,23 +39,14 @@ void encode_group(const float* x, float scale, uint8_t* codes) {
   }
 }
 
-struct Iq4Nl {
-  static constexpr int kElements = 32, kBytes = 18;
-  static void part(const uint8_t* block, int, float* out) { decode_group(load_half(block), block + 2, out); }
+struct Iq4Nl : Iq4NlLayout {
   static void encode(const float* x, uint8_t* block) {
     const float d = store_half(block, fit_scale<Iq4Grid, 32>(x, kReach, true));
     encode_group(x, d, block + 2);
   }
 };
 
-struct Iq4Xs {
-  static constexpr int kElements = kSuper, kBytes = 136;
-
-  static void part(const uint8_t* block, int p, float* out) {
-    const int low = block[4 + p / 2] >> (p % 2 * 4) & 15, high = load_u16(block + 2) >> (2 * p) & 3;
-    decode_group(load_half(block) * static_cast<float>((low | high << 4) - 32), block + 8 + 16 * p, out);
-  }
-
+struct Iq4Xs : Iq4XsLayout {
   static void encode(const float* x, uint8_t* block) {
     SymmetricSuper<Iq4Grid, 32, -32, 31> fit;
     fit.fit(x, kReach, true, [block](float d) { return store_half(block, d); });

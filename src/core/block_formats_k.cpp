@@ -12,20 +12,7 @@
 namespace chiaro::blocks {
 namespace {
 
-struct Q2K {
-  static constexpr int kElements = kSuper, kBytes = 84;
-
-  static void part(const uint8_t* block, int p, float* out) {
-    const float d = load_half(block + 80), dmin = load_half(block + 82);
-    const Bytes<32> codes(block + 16 + p / 4 * 32);
-    const int shift = p % 4 * 2;
-    for (int half = 0; half < 2; ++half) {
-      const int scale = block[2 * p + half];
-      const float s = d * static_cast<float>(scale & 15), m = dmin * static_cast<float>(scale >> 4);
-      for (int j = 16 * half; j < 16 * half + 16; ++j) out[j] = s * static_cast<float>(codes[j] >> shift & 3) - m;
-    }
-  }
-
+struct Q2K : Q2KLayout {
   static void encode(const float* x, uint8_t* block) {
     AffineSuper<16, 3, 15> fit;
     fit.fit(x, {-0.4f, 1.2f, 0.2f}, [block](float& d, float& dmin) {
@@ -40,27 +27,7 @@ struct Q2K {
   }
 };
 
-struct Q3K {
-  static constexpr int kElements = kSuper, kBytes = 110;
-
-  static int scale_of(const uint8_t* scales, int g) {
-    const int low = g < 8 ? scales[g] & 15 : scales[g - 8] >> 4;
-    return (low | (scales[8 + g % 4] >> (g / 4 * 2) & 3) << 4) - 32;
-  }
-
-  static void part(const uint8_t* block, int p, float* out) {
-    const float d = load_half(block + 108);
-    const Bytes<32> codes(block + 32 + p / 4 * 32), high(block);
-    const int shift = p % 4 * 2;
-    for (int half = 0; half < 2; ++half) {
-      const float s = d * static_cast<float>(scale_of(block + 96, 2 * p + half));
-      for (int j = 16 * half; j < 16 * half + 16; ++j) {
-        // A high bit of 0 means four less.
-        out[j] = s * static_cast<float>((codes[j] >> shift & 3) + (high[j] >> p & 1) * 4 - 4);
-      }
-    }
-  }
-
+struct Q3K : Q3KLayout {
   static void encode(const float* x, uint8_t* block) {
     SymmetricSuper<IntegerGrid<-4, 3>, 16, -32, 31> fit;
     fit.fit(x, {-0.8f, 1.4f, 0.2f}, false, [block](float d) { return store_half(block + 108, d); });
@@ -81,39 +48,19 @@ struct Q3K {
 // The twelve bytes of eight 6-bit scales and eight 6-bit minima that Q4_K and Q5_K share: bytes 0-3 and 4-7 are the
 // first four scales and minima, with two upper bits of the last four above them; bytes 8-11 are the lower four bits of
 // the last four, scale below minimum.
-struct SixBits {
-  SixBits(const uint8_t* b, int g) {
-    scale = g < 4 ? b[g] & 63 : (b[g + 4] & 15) | b[g - 4] >> 6 << 4;
-    minimum = g < 4 ? b[g + 4] & 63 : b[g + 4] >> 4 | b[g] >> 6 << 4;
+void store_six_bits(const std::array<int, 8>& scale, const std::array<int, 8>& minimum, uint8_t* b) {
+  for (size_t g = 0; g < 4; ++g) {
+    const int s = scale[g + 4], m = minimum[g + 4];
+    b[g] = static_cast<uint8_t>(scale[g] | s >> 4 << 6);
+    b[g + 4] = static_cast<uint8_t>(minimum[g] | m >> 4 << 6);
+    b[g + 8] = static_cast<uint8_t>((s & 15) | (m & 15) << 4);
   }
-  static void store(const std::array<int, 8>& scale, const std::array<int, 8>& minimum, uint8_t* b) {
-    for (size_t g = 0; g < 4; ++g) {
-      const int s = scale[g + 4], m = minimum[g + 4];
-      b[g] = static_cast<uint8_t>(scale[g] | s >> 4 << 6);
-      b[g + 4] = static_cast<uint8_t>(minimum[g] | m >> 4 << 6);
-      b[g + 8] = static_cast<uint8_t>((s & 15) | (m & 15) << 4);
-    }
-  }
-  int scale, minimum;
-};
+}
 
 // Q4_K, and Q5_K with a fifth bit.
 template <bool kFifth>
-struct SixBitScales {
-  static constexpr int kElements = kSuper, kBytes = kFifth ? 176 : 144, kCodes = kFifth ? 48 : 16;
-
-  static void part(const uint8_t* block, int p, float* out) {
-    const SixBits group(block + 4, p);
-    const float s = load_half(block) * static_cast<float>(group.scale);
-    const float m = load_half(block + 2) * static_cast<float>(group.minimum);
-    const Bytes<32> codes(block + kCodes + p / 2 * 32), high(block + 16);
-    const int shift = p % 2 * 4;
-    for (int j = 0; j < 32; ++j) {
-      int q = codes[j] >> shift & 15;
-      if constexpr (kFifth) q |= (high[j] >> p & 1) << 4;
-      out[j] = s * static_cast<float>(q) - m;
-    }
-  }
+struct SixBitScales : SixBitScalesLayout<kFifth> {
+  using SixBitScalesLayout<kFifth>::kBytes, SixBitScalesLayout<kFifth>::kCodes;
 
   static void encode(const float* x, uint8_t* block) {
     AffineSuper<32, kFifth ? 31 : 15, 63> fit;
@@ -121,7 +68,7 @@ struct SixBitScales {
       d = store_half(block, d);
       dmin = store_half(block + 2, dmin);
     });
-    SixBits::store(fit.scale, fit.minimum, block + 4);
+    store_six_bits(fit.scale, fit.minimum, block + 4);
     std::memset(block + 16, 0, kBytes - 16);
     for (int i = 0; i < kSuper; ++i) {
       const int q = fit.code(x, i);
@@ -131,21 +78,7 @@ struct SixBitScales {
   }
 };
 
-struct Q6K {
-  static constexpr int kElements = kSuper, kBytes = 210;
-
-  static void part(const uint8_t* block, int p, float* out) {
-    const float d = load_half(block + 208);
-    const int low_shift = p % 4 / 2 * 4, high_shift = p % 4 * 2;
-    const Bytes<32> low(block + p / 4 * 64 + p % 2 * 32), high(block + 128 + p / 4 * 32);
-    for (int half = 0; half < 2; ++half) {
-      const float s = d * static_cast<float>(static_cast<int8_t>(block[192 + 2 * p + half]));
-      for (int j = 16 * half; j < 16 * half + 16; ++j) {
-        out[j] = s * static_cast<float>(((low[j] >> low_shift & 15) | (high[j] >> high_shift & 3) << 4) - 32);
-      }
-    }
-  }
-
+struct Q6K : Q6KLayout {
   static void encode(const float* x, uint8_t* block) {
     SymmetricSuper<IntegerGrid<-32, 31>, 16, -128, 127> fit;
     fit.fit(x, {-0.8f, 0.8f, 0.2f}, false, [block](float d) { return store_half(block + 208, d); });

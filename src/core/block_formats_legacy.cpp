@@ -12,27 +12,6 @@
 namespace chiaro::blocks {
 namespace {
 
-// The 32 codes of a block, kFifth: with a fifth bit from the four bytes at `high`. Written as bytes against bytes, for
-// the compiler's vectors.
-template <bool kFifth>
-struct Nibbles {
-  Nibbles(const uint8_t* nibbles, const uint8_t* high) {
-    const Bytes<16> low(nibbles);
-    for (int j = 0; j < 16; ++j) {
-      q[j] = low.v[j] & 15;
-      q[j + 16] = static_cast<uint8_t>(low.v[j] >> 4);
-    }
-    if constexpr (kFifth) {
-      uint8_t spread[32];
-      for (int i = 0; i < 4; ++i) std::memset(spread + 8 * i, high[i], 8);
-      for (int j = 0; j < 32; ++j) q[j] |= (spread[j] & kBit[j]) != 0 ? 16 : 0;
-    }
-  }
-  static constexpr uint8_t kBit[32] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128,
-                                       1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
-  uint8_t q[32];
-};
-
 void store_nibbles(const int* q, uint8_t* nibbles, uint8_t* high) {
   for (int j = 0; j < 16; ++j) nibbles[j] = static_cast<uint8_t>((q[j] & 15) | (q[j + 16] & 15) << 4);
   if (high == nullptr) return;
@@ -45,15 +24,8 @@ void store_nibbles(const int* q, uint8_t* nibbles, uint8_t* high) {
 
 // Q4_0 and Q5_0: x = d (q - kHalf).
 template <int kHalf>
-struct Symmetric {
-  static constexpr bool kFifth = kHalf == 16;
-  static constexpr int kElements = 32, kBytes = kFifth ? 22 : 18, kCodes = kFifth ? 6 : 2;
-
-  static void part(const uint8_t* block, int, float* out) {
-    const float d = load_half(block);
-    const Nibbles<kFifth> codes(block + kCodes, block + 2);
-    for (int j = 0; j < 32; ++j) out[j] = d * static_cast<float>(codes.q[j] - kHalf);
-  }
+struct Symmetric : SymmetricLayout<kHalf> {
+  using SymmetricLayout<kHalf>::kFifth, SymmetricLayout<kHalf>::kCodes;
 
   static void encode(const float* x, uint8_t* block) {
     const float scale = fit_scale<IntegerGrid<-kHalf, kHalf - 1>, 32>(x, {-1.0f, 1.5f, 0.25f}, false);
@@ -66,15 +38,8 @@ struct Symmetric {
 
 // Q4_1 and Q5_1: x = d q + m, q = 0 ... kTop.
 template <int kTop>
-struct WithMinimum {
-  static constexpr bool kFifth = kTop == 31;
-  static constexpr int kElements = 32, kBytes = kFifth ? 24 : 20, kCodes = kFifth ? 8 : 4;
-
-  static void part(const uint8_t* block, int, float* out) {
-    const float d = load_half(block), m = load_half(block + 2);
-    const Nibbles<kFifth> codes(block + kCodes, block + 4);
-    for (int j = 0; j < 32; ++j) out[j] = d * static_cast<float>(codes.q[j]) + m;
-  }
+struct WithMinimum : WithMinimumLayout<kTop> {
+  using WithMinimumLayout<kTop>::kFifth, WithMinimumLayout<kTop>::kCodes;
 
   static void encode(const float* x, uint8_t* block) {
     const Affine fit = fit_affine<32>(x, kTop, false, {-0.5f, 1.0f, 0.25f});
@@ -85,16 +50,7 @@ struct WithMinimum {
   }
 };
 
-struct Q8 {
-  static constexpr int kElements = 32, kBytes = 34;
-
-  static void part(const uint8_t* block, int, float* out) {
-    const float d = load_half(block);
-    int8_t q[32];
-    std::memcpy(q, block + 2, 32);
-    for (int j = 0; j < 32; ++j) out[j] = static_cast<float>(q[j]) * d;
-  }
-
+struct Q8 : Q8Layout {
   static void encode(const float* x, uint8_t* block) {
     const float d = store_half(block, std::fabs(extreme_of<32>(x)) / 127.0f);
     const float inv = inverse(d);

@@ -6,6 +6,10 @@
 #include <cmath>
 
 #include "block_fixtures.h"
+#include "core/block_formats.h"
+#include "ops/cpu_blocks/simd_targets.h"
+// The targets of the kernels, not of this file alone.
+#include <hwy/targets.h>
 
 namespace chiaro {
 namespace {
@@ -272,30 +276,68 @@ TEST(Gemm, PackedWindowsGiveTheSameBits) {
   }
 }
 
-TEST(Gemm, DecodedRowsGiveTheSameBits) {
+// B as blocks, and as f32 of what the blocks decode to, which must give the same bits.
+void expect_bits_of_decoded(const Sizes& s, DType dtype) {
+  Tensors plain = make_tensors(s, 6);
+  const int64_t elements = s.n * s.k();
+  auto* numbers = reinterpret_cast<float*>(plain.b.data());
+  std::vector<std::byte> blocks(static_cast<size_t>(elements / traits(dtype).block_elements * unit_bytes(dtype)));
+  encode_blocks(dtype, numbers, elements, blocks.data());
+  decode_blocks(dtype, blocks.data(), 0, elements, numbers);
+  run(s, plain);
+  Tensors read = make_tensors(s, 6);
+  GemmProblem p = problem_of(s, read);
+  p.b.dtype = dtype;
+  p.b.data = blocks.data();
+  p.b.n_stride = s.k();
+  ThreadPool pool(s.threads);
+  PoisonedScratch scratch(gemm_scratch_bytes(p.m(), s.n, s.k(), s.threads, gemm_reads_blocks(p)));
+  gemm(p, scratch.data(), pool);
+  EXPECT_TRUE(scratch.guard_intact());
+  ASSERT_EQ(plain.out.bytes, read.out.bytes)
+      << dtype_name(dtype) << " m=" << p.m() << " n=" << s.n << " k=" << s.k() << " read " << gemm_reads_blocks(p);
+}
+
+// Few rows, read slab by slab; more, by panels in the cache; many, packed. Panels that are not full, blocks of k that
+// end within a row, more than one chunk of columns.
+TEST(Gemm, BlocksGiveTheBitsOfWhatTheyDecodeTo) {
+  for (int i = 0; i < kDTypeCount; ++i) {
+    const auto dtype = static_cast<DType>(i);
+    if (!is_block(dtype)) continue;
+    for (const int64_t m : {1, 2, 3, 5, 8, 9, 97}) expect_bits_of_decoded(matrix(m, 5, 768), dtype);
+    Sizes threads = matrix(1, 165, 512);
+    threads.threads = 3;
+    expect_bits_of_decoded(threads, dtype);
+    if (traits(dtype).block_elements == 32) expect_bits_of_decoded(matrix(7, 33, 352), dtype);
+  }
+}
+
+// Every instruction set that this machine has and the kernels are compiled for: panels are as wide as its vectors.
+TEST(Gemm, BlocksOnOtherInstructionSets) {
+  int sets = 0;
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().DeInit();
+    ++sets;
+    for (int i = 0; i < kDTypeCount; ++i) {
+      const auto dtype = static_cast<DType>(i);
+      if (!is_block(dtype)) continue;
+      for (const int64_t m : {1, 4, 7, 97}) expect_bits_of_decoded(matrix(m, 37, 512), dtype);
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().DeInit();
+  std::printf("%d instruction sets\n", sets);
+}
+
+TEST(Gemm, BlocksThatDoNotEndWithRowsGiveTheBitsOfWhatTheyDecodeTo) {
   Sizes s;
   s.in_h = s.in_w = 6;
-  s.channels = 37;
-  s.n = 21;
+  s.channels = 36;
+  s.n = 24;
   s.kh = s.kw = 3;
-  Tensors plain = make_tensors(s, 6);
-  run(s, plain);
-  Tensors decoded = make_tensors(s, 6);
-  GemmProblem p = problem_of(s, decoded);
-  struct Rows {
-    const float* data;
-    int64_t k;
-  } rows{reinterpret_cast<const float*>(decoded.b.data()), s.k()};
-  p.b.data = nullptr;
-  p.b.decode_context = &rows;
-  p.b.decode = [](const void* context, int64_t n, int64_t k0, int64_t count, float* out) {
-    const auto* r = static_cast<const Rows*>(context);
-    std::memcpy(out, r->data + n * r->k + k0, static_cast<size_t>(count) * sizeof(float));
-  };
-  ThreadPool pool(1);
-  PoisonedScratch scratch(gemm_scratch_bytes(p.m(), s.n, s.k(), 1));
-  gemm(p, scratch.data(), pool);
-  ASSERT_EQ(plain.out.bytes, decoded.out.bytes);
+  expect_bits_of_decoded(s, DType::q8_0);
+  expect_bits_of_decoded(s, DType::q5_1);
 }
 
 // Row m of a product has the bits that it has in a product of any other number of rows, on any number of threads.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "nn/attention.h"
 #include "nn/embedding.h"
 #include "nn/layout.h"
@@ -24,7 +26,13 @@ Value embed(const nn::Path& at, const ClipTextConfig& config, DType dtype, Value
   const int64_t length = g.shape(ids)[-1];
   const Value x = nn::embedding(layer["token_embedding"], config.vocabulary, config.width, dtype, ids);
   Value position = layer.weight("position_embedding.weight", {config.positions, config.width});
-  if (length < config.positions) position = slice(g, {.axis = 0, .start = 0, .end = length}, position);
+  if (is_block(g.dtype(position))) {  // of a table in blocks rows can be taken, but no sums made
+    std::vector<float> rows(static_cast<size_t>(length));
+    std::iota(rows.begin(), rows.end(), 0.0f);
+    position = get_rows(g, {.dtype = dtype}, position, g.constant(make_tensor("positions", DType::i32, {length}, rows)));
+  } else if (length < config.positions) {
+    position = slice(g, {.axis = 0, .start = 0, .end = length}, position);
+  }
   return add_(g, x, position);
 }
 

@@ -100,8 +100,6 @@ Status run_convolution(std::string_view name, const ConvParams& params, CpuRun& 
   } else {
     p.b.data = run.inputs[1];
   }
-  const BlockWeight blocks{p.b.dtype, run.inputs[1], p.a.k()};
-  if (is_block(p.b.dtype)) set_block_weight(p.b, blocks);
   if (params.bias) p.bias = run.inputs[2];
   if (params.residual) p.residual = run.inputs[3];
   p.out = run.output;
@@ -117,7 +115,8 @@ struct Conv2dCpu {
   static Result<Minted<Conv2dCpu>> plan(const TypedCall<Conv2d>& call, const DeviceTraits& traits) {
     CHIARO_ASSIGN(const ConvParams params, conv_params(name, call, traits));
     const GemmProblem& p = params.problem;
-    const auto scratch = gemm_scratch_bytes(p.m(), p.n, p.a.k(), traits.threads, params.packed);
+    const bool ready = params.packed || gemm_reads_blocks(p);
+    const auto scratch = gemm_scratch_bytes(p.m(), p.n, p.a.k(), traits.threads, ready);
     return Minted<Conv2dCpu>(params, static_cast<int64_t>(scratch), packed_weight(params));
   }
   static Status run(const Minted<Conv2dCpu>& plan, CpuRun& run) { return run_convolution(name, *plan, run, &gemm); }

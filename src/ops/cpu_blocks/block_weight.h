@@ -1,29 +1,11 @@
-// Weights as operand B of a packed product: which are packed once, and how block-quantised ones are decoded
-// row by row while panels are packed, so that they are never whole in f32.
+// Weights as operand B of a packed product: which are packed once, and what is asked of block-quantised ones.
 #pragma once
 
-#include "core/block_formats.h"
 #include "core/shape.h"
 #include "ops/cpu_blocks/gemm.h"
 #include "ops/kernel.h"
 
 namespace chiaro {
-
-// B[n, k] is element n * row + k of the dense run of blocks at `data`.
-struct BlockWeight {
-  DType dtype = DType::q8_0;
-  const std::byte* data = nullptr;
-  int64_t row = 0;
-};
-
-// `weight` must stay where it is while the product runs.
-inline void set_block_weight(GemmB& b, const BlockWeight& weight) {
-  b.decode_context = &weight;
-  b.decode = [](const void* context, int64_t n, int64_t k0, int64_t count, float* out) {
-    const auto& w = *static_cast<const BlockWeight*>(context);
-    decode_blocks(w.dtype, w.data, n * w.row + k0, count, out);
-  };
-}
 
 // Rows (the last dimension) lie densely and every step to another row is a step of whole blocks. What plan() asks for.
 inline bool whole_block_rows(const TensorDesc& t) {

@@ -8,6 +8,8 @@
 #define CHIARO_CONV_PACK_INL_H
 #endif
 
+#include "core/block_formats.h"
+#include "ops/cpu_blocks/block_slab-inl.h"
 #include "ops/cpu_blocks/gemm.h"
 #include "ops/cpu_blocks/gemm_kernel-inl.h"
 
@@ -66,12 +68,13 @@ HWY_INLINE void pack_rows(const GemmA& a, const WindowStart* starts, int64_t row
   }
 }
 
-// A panel from rows that lie densely in checkpoint order (c, ky, kx), or can only be decoded in that order.
+// A panel from rows that lie densely in checkpoint order (c, ky, kx), blocks among them.
 HWY_INLINE void pack_checkpoint_panel(const GemmB& b, const GemmA& a, int64_t n0, int64_t columns, int64_t width,
                                       float* out) {
   const int64_t taps = a.kh * a.kw;
   const int64_t k_total = a.k();
-  const int64_t bytes = b.decode == nullptr ? unit_bytes(b.dtype) : 0;
+  const auto* base = static_cast<const std::byte*>(b.data);
+  const int64_t bytes = unit_bytes(b.dtype);
   HWY_ALIGN float stage[kGemmNrMax * kPackSlab];
   for (int64_t n = columns * kPackSlab; n < width * kPackSlab; ++n) stage[n] = 0;
   int64_t tap = 0;
@@ -80,11 +83,11 @@ HWY_INLINE void pack_checkpoint_panel(const GemmB& b, const GemmA& a, int64_t n0
     const int64_t depth = std::min(kPackSlab, k_total - k);
     for (int64_t n = 0; n < columns; ++n) {
       float* row = stage + n * kPackSlab;
-      if (b.decode != nullptr) {
-        b.decode(b.decode_context, n0 + n, k, depth, row);
+      const int64_t element = (n0 + n) * b.n_stride + k;
+      if (is_block(b.dtype)) {
+        decode_blocks(b.dtype, base, element, depth, row);
       } else {
-        const auto* source = static_cast<const std::byte*>(b.data) + ((n0 + n) * b.n_stride + k) * bytes;
-        load_row(b.dtype, source, 1, static_cast<size_t>(depth), row);
+        load_row(b.dtype, base + element * bytes, 1, static_cast<size_t>(depth), row);
       }
     }
     // Called once for each k in order.
@@ -104,7 +107,10 @@ HWY_INLINE void pack_weight_panel(const GemmB& b, const GemmA& a, int64_t n0, in
                                   float* out) {
   const int64_t taps = a.kh * a.kw;
   const bool checkpoint_order = taps > 1 && b.kx_stride == 1 && b.ky_stride == a.kw && b.c_stride == taps;
-  if (b.decode != nullptr || checkpoint_order) return pack_checkpoint_panel(b, a, n0, columns, width, out);
+  if (whole_block_columns(b, a)) {
+    return decode_panel(slab_reader(b.dtype), block_columns(b, n0, columns), 0, a.k(), width, out);
+  }
+  if (is_block(b.dtype) || checkpoint_order) return pack_checkpoint_panel(b, a, n0, columns, width, out);
   const auto* base = static_cast<const std::byte*>(b.data);
   const int64_t bytes = unit_bytes(b.dtype);
   // Channel slabs outside, taps inside: the taps of [O, I, kh, kw] share cache lines.

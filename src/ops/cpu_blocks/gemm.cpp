@@ -28,6 +28,7 @@ struct GemmRun {
   DType packed_dtype = DType::f32;       // of packed_in
   float* workers = nullptr;              // gemm_worker_floats() each
   int64_t group_start = 0, group_columns = 0;
+  bool reads_blocks = false;  // B is not packed at all
   int64_t group_blocks() const { return ceil_div(group_columns, cut.nb); }
 };
 
@@ -81,6 +82,34 @@ int64_t widest_panel() {
   return panel_width();
 }
 
+// Sums of `rows` rows and columns [n0, n0 + columns) of a B that is read as blocks. With few rows a panel is read along
+// all of k, as it lies in memory, and multiplied slab by slab; with more, as f32 in the cache, block by block of k.
+void blocks_product(const GemmRun& run, const WindowStart* starts, int64_t rows, int64_t n0, int64_t columns, float* a,
+                    float* panel, float* sums) {
+  const GemmProblem& p = *run.problem;
+  const GemmCut& cut = run.cut;
+  const SlabReader reader = slab_reader(p.b.dtype);
+  const int64_t width = panel_width(), steps = rows <= kSlabRows ? width : columns;
+  for (int64_t from = 0; from < columns; from += steps) {
+    for (int64_t k = 0; k < cut.k; k += cut.kc) {
+      const int64_t depth = std::min(cut.kc, cut.k - k);
+      pack_rows(p.a, starts, rows, k, depth, a);
+      for (int64_t n = from; n < std::min(from + steps, columns); n += width) {
+        const BlockColumns b = block_columns(p.b, n0 + n, std::min(width, columns - n));
+        if (rows <= kSlabRows) {
+          slabs_product(reader, b, rows, k, depth, a, sums + n, kGemmAccStride, k != 0);
+          continue;
+        }
+        decode_panel(reader, b, k, depth, width, panel);
+        for (int64_t m = 0; m < rows; m += kMr) {
+          few_rows<2>(rows - m, depth, a + m * kGemmAStride, panel, sums + m * kGemmAccStride + n, kGemmAccStride,
+                      k != 0);
+        }
+      }
+    }
+  }
+}
+
 // Rows [mc * block, ...) x columns [nb * block, ...) of the current group.
 void gemm_chunk(const GemmRun& run, int64_t chunk, int worker) {
   const GemmProblem& p = *run.problem;
@@ -96,14 +125,15 @@ void gemm_chunk(const GemmRun& run, int64_t chunk, int worker) {
   float* panel = stage + kGemmAccStride;
   WindowStart starts[kGemmMc];
   window_starts(p.a, m0, rows, starts);
-  const std::byte* b = run.packed_in + n0 * cut.k * unit_bytes(run.packed_dtype);
+  const std::byte* b = run.reads_blocks ? nullptr : run.packed_in + n0 * cut.k * unit_bytes(run.packed_dtype);
   const bool narrow = cut.n <= kGemmNarrow;
   if (narrow) std::memset(a + kNarrowRows * kGemmAStride, 0, kGemmAStride * sizeof(float));
   for (int64_t r = 0; narrow && r < rows; r += kNarrowRows) {
     narrow_rows(p.a, starts + r, std::min<int64_t>(kNarrowRows, rows - r), reinterpret_cast<const float*>(b), a,
                 sums + r * kGemmAccStride, kGemmAccStride);
   }
-  for (int64_t k = 0; !narrow && k < cut.k; k += cut.kc) {
+  if (run.reads_blocks) blocks_product(run, starts, rows, n0, columns, a, panel, sums);
+  for (int64_t k = 0; !narrow && !run.reads_blocks && k < cut.k; k += cut.kc) {
     const int64_t depth = std::min(cut.kc, cut.k - k);
     pack_rows(p.a, starts, rows, k, depth, a);
     block_product_of(run.packed_dtype, rows, columns, k, depth, cut.k, a, b, panel, sums, kGemmAccStride, k != 0);
@@ -143,12 +173,21 @@ GemmA gemm_matrix(const void* data, DType dtype, int64_t m, int64_t k, int64_t r
   return a;
 }
 
+bool whole_block_columns(const GemmB& b, const GemmA& a) {
+  return is_block(b.dtype) && a.kh * a.kw == 1 && b.n_stride % traits(b.dtype).block_elements == 0 &&
+         a.channels % blocks::kPart == 0;
+}
+
+bool gemm_reads_blocks(const GemmProblem& p) {
+  return whole_block_columns(p.b, p.a) && p.n > kGemmNarrow && gemm_cut(p.m(), p.n, p.a.k()).m_blocks == 1;
+}
+
 int64_t gemm_kc(int64_t k) {
   return gemm_cut(1, 1, k).kc;
 }
 
 DType gemm_packed_dtype(const GemmB& b, int64_t n) {
-  return n <= kGemmNarrow || b.decode != nullptr || is_block(b.dtype) ? DType::f32 : b.dtype;
+  return n <= kGemmNarrow || is_block(b.dtype) ? DType::f32 : b.dtype;
 }
 
 // A last panel of one vector may end before the next multiple of kGemmNrMax.
@@ -201,7 +240,8 @@ void gemm(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, cons
   }
   run.workers = floats + gemm_bias_floats(problem.n);
   run.packed = run.workers + pool.threads() * gemm_worker_floats();
-  const bool ready = problem.b.packed != nullptr;
+  run.reads_blocks = problem.b.packed == nullptr && gemm_reads_blocks(problem);
+  const bool ready = problem.b.packed != nullptr || run.reads_blocks;
   const int64_t group = ready ? problem.n : run.cut.group;
   const auto pack = [&run](int64_t unit, int) { HWY_DYNAMIC_DISPATCH(pack_unit)(run, unit, run.packed); };
   const auto chunk = [&run](int64_t c, int worker) { HWY_DYNAMIC_DISPATCH(gemm_chunk)(run, c, worker); };

@@ -38,17 +38,14 @@ struct GemmA {
   int64_t k() const { return kh * kw * channels; }
 };
 
-// B[n, (ky, kx, c)] = data[n * n_stride + ky * ky_stride + kx * kx_stride + c * c_stride].
+// B[n, (ky, kx, c)] = data[n * n_stride + ky * ky_stride + kx * kx_stride + c * c_stride]. Of a block type, `data` is a
+// dense run of blocks, and B[n, ...] its elements from n * n_stride on in the order (c, ky, kx) of a checkpoint's row.
 struct GemmB {
   const void* data = nullptr;
   DType dtype = DType::f32;
   int64_t n_stride = 0, c_stride = 1, ky_stride = 0, kx_stride = 0;
   // Result of gemm_pack_b for the same dtype, n and window, read instead of data.
   const std::byte* packed = nullptr;
-  // Formats without element strides (block-quantised rows): writes B[n, k0 .. k0 + count) to out, with k in the order
-  // (c, ky, kx) of a checkpoint row. May be called from several threads at once.
-  void (*decode)(const void* context, int64_t n, int64_t k0, int64_t count, float* out) = nullptr;
-  const void* decode_context = nullptr;
 };
 
 // A matrix over the rows of A: element (m = (b, y, x), n) at b * batch_stride + y * y_stride + x * x_stride + n *
@@ -78,7 +75,12 @@ GemmA gemm_matrix(const void* data, DType dtype, int64_t m, int64_t k, int64_t r
 
 // Depth of one block of the sum over k.
 int64_t gemm_kc(int64_t k);
-// Scratch of gemm() for this size, for at most `threads` workers; `packed`: B comes packed.
+// Whether B is of a block type in rows of whole blocks, in the order in which A is read.
+bool whole_block_columns(const GemmB& b, const GemmA& a);
+// Whether B is read as it is while it is multiplied, each panel by the one worker that needs it: rows of whole blocks
+// that meet one chunk's rows of A.
+bool gemm_reads_blocks(const GemmProblem& problem);
+// Scratch of gemm() for this size, for at most `threads` workers; `packed`: B comes packed, or is read as blocks.
 size_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k, int threads, bool packed = false);
 
 // `scratch`: gemm_scratch_bytes bytes aligned to 64, any contents. Stops early once *cancel is true (out is then

@@ -25,11 +25,11 @@ HWY_INLINE void pack_narrow(const GemmB& b, const GemmA& a, int64_t columns, flo
   std::memset(out + columns * k, 0, static_cast<size_t>((kGemmNarrow - columns) * k) * sizeof(float));
   for (int64_t n = 0; n < columns; ++n) {
     float* row = out + n * k;
-    if (b.decode != nullptr) {
+    if (is_block(b.dtype)) {
       float stage[kPackSlab];
       for (int64_t k0 = 0; k0 < k; k0 += kPackSlab) {
         const int64_t count = std::min(kPackSlab, k - k0);
-        b.decode(b.decode_context, n, k0, count, stage);
+        decode_blocks(b.dtype, static_cast<const std::byte*>(b.data), n * b.n_stride + k0, count, stage);
         for (int64_t i = 0; i < count; ++i) row[(k0 + i) % taps * a.channels + (k0 + i) / taps] = stage[i];
       }
       continue;

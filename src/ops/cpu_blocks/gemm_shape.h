@@ -39,7 +39,8 @@ inline GemmCut gemm_cut(int64_t m, int64_t n, int64_t k) {
   cut.n = n;
   cut.k = k;
   cut.k_blocks = ceil_div(k, kGemmKc);
-  cut.kc = cut.k_blocks == 0 ? 0 : round_up(ceil_div(k, cut.k_blocks), 8);
+  // Of whole parts of blocks (block_slab-inl.h), where k is.
+  cut.kc = cut.k_blocks == 0 ? 0 : round_up(ceil_div(k, cut.k_blocks), k % 32 == 0 ? 32 : 8);
   if (cut.k_blocks != 0) cut.k_blocks = ceil_div(k, cut.kc);
   cut.m_blocks = ceil_div(m, kGemmMc);
   cut.mc = round_up(ceil_div(m, std::max<int64_t>(1, cut.m_blocks)), 12);

@@ -1,3 +1,4 @@
+#include "core/block_formats.h"
 #include "ops/cpu_blocks/block_weight.h"
 #include "ops/cpu_blocks/simd_math.h"
 #include "ops/cpu_kernel.h"

@@ -1,5 +1,6 @@
-// Bytes: x and b read once per cache block, y written once. A weight of a plain type is packed once per plan; any other
-// b at every call, to f32 panels in scratch, 32 MiB at most at once.
+// Bytes: x and b read once per cache block, y written once. A weight of a plain type is packed once per plan; blocks
+// are read as they are where x has few rows; any other b is packed at every call, to f32 panels in scratch, 32 MiB at
+// most at once.
 #include <algorithm>
 
 #include "ops/cpu_blocks/block_weight.h"
@@ -122,7 +123,8 @@ Result<Minted<MatmulCpu>> MatmulCpu::plan(const TypedCall<Matmul>& call, const D
       call.inputs[1].constant && packs_once(b.dtype) && std::all_of(params.loops.begin(), params.loops.end(), one_b);
   PackedInput packed;
   if (params.packed) packed = gemm_packed_input(1, p);
-  const auto scratch = static_cast<int64_t>(gemm_scratch_bytes(p.m(), p.n, k, traits.threads, params.packed));
+  const bool ready = params.packed || gemm_reads_blocks(p);
+  const auto scratch = static_cast<int64_t>(gemm_scratch_bytes(p.m(), p.n, k, traits.threads, ready));
   return Minted<MatmulCpu>(std::move(params), scratch, std::move(packed));
 }
 
@@ -148,8 +150,6 @@ Status MatmulCpu::run(const Minted<MatmulCpu>& plan, CpuRun& run) {
     } else {
       p.b.data = run.inputs[1] + at.b;
     }
-    const BlockWeight blocks{p.b.dtype, run.inputs[1] + at.b, p.b.n_stride};
-    if (is_block(p.b.dtype)) set_block_weight(p.b, blocks);
     if (plan->bias) p.bias = run.inputs[2];
     if (plan->residual) p.residual = run.inputs[3] + at.residual;
     p.out = run.output + at.out;

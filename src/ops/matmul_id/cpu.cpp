@@ -52,10 +52,11 @@ Result<Minted<MatmulIdCpu>> MatmulIdCpu::plan(const TypedCall<MatmulId>& call, c
   PackedInput packed;
   if (packs) packed = gemm_packed_input(1, problem(p, rows), w.shape[0]);
   if (packs && w.shape[0] > 0) p.packed_bytes = packed.bytes / w.shape[0];
-  const auto scratch = static_cast<int64_t>(gemm_scratch_bytes(rows, n, k, traits.threads, packs));
-  const auto one =
-      static_cast<int64_t>(gemm_scratch_bytes(1, n, k, traits.threads, packs));  // the cut of few rows differs
-  const int64_t bytes = p.x_bytes + p.y_bytes + std::max(scratch, one);
+  const auto scratch = [&](int64_t m) {
+    const bool ready = packs || gemm_reads_blocks(problem(p, m));
+    return static_cast<int64_t>(gemm_scratch_bytes(m, n, k, traits.threads, ready));
+  };
+  const int64_t bytes = p.x_bytes + p.y_bytes + std::max(scratch(rows), scratch(1));  // the cut of few rows differs
   return Minted<MatmulIdCpu>(std::move(p), bytes, std::move(packed));
 }
 
@@ -107,8 +108,6 @@ void MatmulIdCpu::product(const Params& p, CpuRun& run, int64_t expert, int64_t 
   } else {
     g.b.data = run.inputs[1] + step_bytes(p.w.dtype, expert * p.w.strides[0]);
   }
-  const BlockWeight blocks{p.w.dtype, run.inputs[1] + step_bytes(p.w.dtype, expert * p.w.strides[0]), p.w.strides[1]};
-  if (is_block(p.w.dtype)) set_block_weight(g.b, blocks);
   g.out = run.scratch + p.x_bytes + first * n * unit_bytes(p.out.dtype);
   gemm(g, run.scratch + p.x_bytes + p.y_bytes, *run.pool, run.cancel);
 }
