@@ -13,25 +13,13 @@ namespace chiaro {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
+constexpr std::int64_t kMaxId = 0x7FFFFFFF;
 constexpr std::size_t kShownToken = 40;  // bytes of a token that an error message shows
-
-Error file_error(std::string_view name, std::string why) {
-  return Error{ErrorCode::bad_file, fmt::format("the tokenizer refuses {}", name), std::move(why),
-               "download the tokenizer's files again; vocab.json and merges.txt must be of the same model",
-               std::string(name)};
-}
-
-// A token as a message may show it: cut, valid UTF-8, no control characters.
-std::string shown(std::string_view token) {
-  std::string out;
-  for (char32_t c : decode_utf8(token.substr(0, kShownToken))) append_utf8(out, c < 0x20 || c == 0x7F ? U'\uFFFD' : c);
-  if (token.size() > kShownToken) out += "…";
-  return "\"" + out + "\"";
-}
 
 Status check_size(const NamedText& file) {
   if (file.text.size() <= kMaxFileBytes) return {};
-  return file_error(file.name, fmt::format("{} bytes; at most {} are read", file.text.size(), kMaxFileBytes));
+  return refuse_tokenizer_file(file.name,
+                               fmt::format("{} bytes; at most {} are read", file.text.size(), kMaxFileBytes));
 }
 
 // Collects {token: id}. Returning false stops the parser; `why` then says what was wrong.
@@ -57,7 +45,7 @@ class VocabEvents : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_integer(number_integer_t id) override { return fail(fmt::format("the id {} is negative", id)); }
   bool number_float(number_float_t, const string_t& text) override {
-    return fail(fmt::format("the id {} is not a whole number", shown(text)));
+    return fail(fmt::format("the id {} is not a whole number", shown_token(text)));
   }
   bool null() override { return fail("null is not an id"); }
   bool boolean(bool) override { return fail("a boolean is not an id"); }
@@ -66,13 +54,14 @@ class VocabEvents : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(std::size_t) override { return fail("an array is not an id"); }
   bool end_array() override { return true; }
   bool parse_error(std::size_t position, const std::string& last, const nlohmann::detail::exception&) override {
-    why = fmt::format("not JSON: byte {}, near {}", position, shown(last));
+    why = fmt::format("not JSON: byte {}, near {}", position, shown_token(last));
     return false;
   }
 
  private:
   bool fail(std::string_view reason) {
-    why = depth_ == 0 ? std::string(reason) : fmt::format("entry {}, {}: {}", entries.size() + 1, shown(key_), reason);
+    why = depth_ == 0 ? std::string(reason)
+                      : fmt::format("entry {}, {}: {}", entries.size() + 1, shown_token(key_), reason);
     return false;
   }
   int depth_ = 0;
@@ -82,29 +71,20 @@ class VocabEvents : public nlohmann::json_sax<nlohmann::json> {
 Status read_vocab_json(const NamedText& file, BpeVocab& vocab) {
   CHIARO_TRY(check_size(file));
   VocabEvents events;
-  if (!nlohmann::json::sax_parse(file.text.begin(), file.text.end(), &events)) return file_error(file.name, events.why);
-  if (events.entries.empty()) return file_error(file.name, "no entries");
-  const std::size_t limit = 4 * events.entries.size() + 1024;
-  std::size_t number = 0;
-  vocab.ids.reserve(events.entries.size());
+  if (!nlohmann::json::sax_parse(file.text.begin(), file.text.end(), &events))
+    return refuse_tokenizer_file(file.name, events.why);
+  if (events.entries.empty()) return refuse_tokenizer_file(file.name, "no entries");
+  const std::size_t count = events.entries.size();
+  vocab.ids.reserve(count);
+  FilePlace place{file.name, "entry"};
   for (auto& [token, id] : events.entries) {
-    ++number;
-    const auto fail = [&, &token_text = token](std::string_view reason) {
-      return file_error(file.name, fmt::format("entry {}, {}: {}", number, shown(token_text), reason));
-    };
-    const auto at = static_cast<std::size_t>(id);
-    if (token.empty()) return fail("a token cannot be empty");
-    if (at >= limit)
-      return fail(fmt::format("the id {} leaves too wide a gap for {} entries", id, events.entries.size()));
-    if (at >= vocab.tokens.size()) vocab.tokens.resize(at + 1);
-    if (!vocab.tokens[at].empty()) return fail(fmt::format("the id {} is taken by {}", id, shown(vocab.tokens[at])));
-    if (!vocab.ids.emplace(token, id).second) return fail("the token comes twice");
-    vocab.tokens[at] = std::move(token);
+    ++place.number;
+    CHIARO_TRY(add_bpe_token(vocab, std::move(token), id, count, place));
   }
   return {};
 }
 
-// Calls rule(line number, left, right) -> Status for each rule of a merges file.
+// Calls rule(place, "LEFT RIGHT") -> Status for each rule of a merges file.
 template <class F>
 Status for_each_merge(const NamedText& file, std::size_t max_merges, F&& rule) {
   CHIARO_TRY(check_size(file));
@@ -117,35 +97,22 @@ Status for_each_merge(const NamedText& file, std::size_t max_merges, F&& rule) {
     rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (number == 1 && line.find("#version") != std::string_view::npos) continue;
-    const std::size_t space = line.find(' ');
-    if (space == std::string_view::npos || space == 0 || space + 1 == line.size() ||
-        line.find(' ', space + 1) != std::string_view::npos) {
-      return file_error(file.name,
-                        fmt::format("line {}: {} is not two tokens with a space between", number, shown(line)));
-    }
-    CHIARO_TRY(rule(number, line.substr(0, space), line.substr(space + 1)));
+    CHIARO_TRY(rule(FilePlace{file.name, "line", number}, line));
     ++count;
   }
   return {};
 }
 
-// Finds the three ids of a rule and appends it.
-Status append_rule(const NamedText& file, std::size_t line, std::string_view left, std::string_view right,
-                   BpeVocab& vocab) {
-  const auto id_of = [&](const std::string& token) { return vocab.find(token); };
-  const std::string joined = std::string(left) + std::string(right);
-  const MergeRule rule{id_of(std::string(left)), id_of(std::string(right)), id_of(joined)};
-  if (rule.left < 0 || rule.right < 0 || rule.result < 0) {
-    const std::string_view missing = rule.left < 0 ? left : rule.right < 0 ? right : std::string_view(joined);
-    return file_error(file.name, fmt::format("line {}: {} is not in the vocabulary", line, shown(missing)));
+struct RuleSides {
+  std::string_view left, right;
+};
+Result<RuleSides> split_rule(std::string_view rule, const FilePlace& place) {
+  const std::size_t space = rule.find(' ');
+  if (space == std::string_view::npos || space == 0 || space + 1 == rule.size() ||
+      rule.find(' ', space + 1) != std::string_view::npos) {
+    return place.refuse(fmt::format("{} is not two tokens with a space between", shown_token(rule)));
   }
-  if (!vocab.merges.add(rule)) {
-    return file_error(file.name, fmt::format("line {}: the pair {} {} comes twice", line, shown(left), shown(right)));
-  }
-  const auto at = static_cast<std::size_t>(rule.result);
-  if (at >= vocab.merged.size()) vocab.merged.resize(vocab.tokens.size());
-  vocab.merged[at] = true;
-  return {};
+  return RuleSides{rule.substr(0, space), rule.substr(space + 1)};
 }
 
 // A token as the merges see it: without the end of word.
@@ -157,22 +124,79 @@ std::string_view stem(std::string_view token, std::string_view end_of_word) {
 
 }  // namespace
 
+Error refuse_tokenizer_file(std::string_view file, std::string why) {
+  return Error{ErrorCode::bad_file, fmt::format("the tokenizer refuses {}", file), std::move(why),
+               "download the tokenizer's files again; all of them must be of the same model", std::string(file)};
+}
+
+Error FilePlace::refuse(std::string_view reason) const {
+  return refuse_tokenizer_file(file, fmt::format("{} {}: {}", kind, number, reason));
+}
+
+std::string shown_token(std::string_view token) {
+  std::string out;
+  for (char32_t c : decode_utf8(token.substr(0, kShownToken))) append_utf8(out, c < 0x20 || c == 0x7F ? U'\uFFFD' : c);
+  if (token.size() > kShownToken) out += "…";
+  return "\"" + out + "\"";
+}
+
+Status add_bpe_token(BpeVocab& vocab, std::string token, std::int64_t id, std::size_t entries, const FilePlace& place) {
+  const auto refuse = [&](std::string_view reason) {
+    return refuse_tokenizer_file(place.file,
+                                 fmt::format("{} {}, {}: {}", place.kind, place.number, shown_token(token), reason));
+  };
+  const auto at = static_cast<std::size_t>(id);
+  if (token.empty()) return refuse("a token cannot be empty");
+  if (id < 0) return refuse(fmt::format("the id {} is negative", id));
+  if (id > kMaxId || at >= 4 * entries + 1024) {
+    return refuse(fmt::format("the id {} leaves too wide a gap for {} entries", id, entries));
+  }
+  if (at >= vocab.tokens.size()) vocab.tokens.resize(at + 1);
+  if (!vocab.tokens[at].empty()) {
+    return refuse(fmt::format("the id {} is taken by {}", id, shown_token(vocab.tokens[at])));
+  }
+  if (!vocab.ids.emplace(token, static_cast<std::int32_t>(id)).second) return refuse("the token comes twice");
+  vocab.tokens[at] = std::move(token);
+  return {};
+}
+
+Status add_bpe_merge(BpeVocab& vocab, std::string_view left, std::string_view right, const FilePlace& place) {
+  const std::string joined = std::string(left) + std::string(right);
+  const MergeRule rule{vocab.find(std::string(left)), vocab.find(std::string(right)), vocab.find(joined)};
+  if (rule.left < 0 || rule.right < 0 || rule.result < 0) {
+    const std::string_view missing = rule.left < 0 ? left : rule.right < 0 ? right : std::string_view(joined);
+    return place.refuse(fmt::format("{} is not in the vocabulary", shown_token(missing)));
+  }
+  if (!vocab.merges.add(rule)) {
+    return place.refuse(fmt::format("the pair {} {} comes twice", shown_token(left), shown_token(right)));
+  }
+  const auto at = static_cast<std::size_t>(rule.result);
+  if (at >= vocab.merged.size()) vocab.merged.resize(vocab.tokens.size());
+  vocab.merged[at] = true;
+  return {};
+}
+
+Status add_bpe_merge(BpeVocab& vocab, std::string_view rule, const FilePlace& place) {
+  CHIARO_ASSIGN(const RuleSides sides, split_rule(rule, place));
+  return add_bpe_merge(vocab, sides.left, sides.right, place);
+}
+
 Status check_all_merged(const BpeVocab& vocab, std::string_view merges_name, std::string_view end_of_word,
-                        const std::vector<std::string>& special_tokens) {
+                        const std::unordered_set<std::string>& special_tokens) {
   std::size_t unmade = 0, first = 0;
   for (std::size_t id = 0; id < vocab.tokens.size(); ++id) {
     const std::string& token = vocab.tokens[id];
     const std::string_view inner = stem(token, end_of_word);
     const bool added = inner.size() > 2 && inner.front() == '<' && inner.back() == '>';  // "<cat-toy>"
     if (token.empty() || added || (id < vocab.merged.size() && vocab.merged[id]) || decode_utf8(inner).size() <= 1 ||
-        std::find(special_tokens.begin(), special_tokens.end(), token) != special_tokens.end()) {
+        special_tokens.contains(token)) {
       continue;
     }
     if (unmade++ == 0) first = id;
   }
   if (unmade == 0) return {};
-  return file_error(merges_name, fmt::format("no rule makes {} of the vocabulary's {} tokens, such as {}", unmade,
-                                             vocab.ids.size(), shown(vocab.tokens[first])));
+  return refuse_tokenizer_file(merges_name, fmt::format("no rule makes {} of the vocabulary's {} tokens, such as {}",
+                                                        unmade, vocab.ids.size(), shown_token(vocab.tokens[first])));
 }
 
 std::int32_t BpeVocab::find(const std::string& token) const {
@@ -183,10 +207,9 @@ std::int32_t BpeVocab::find(const std::string& token) const {
 Result<BpeVocab> parse_bpe_vocab(const NamedText& vocab_json, const NamedText& merges_txt, std::size_t max_merges) {
   BpeVocab vocab;
   CHIARO_TRY(read_vocab_json(vocab_json, vocab));
-  CHIARO_TRY(
-      for_each_merge(merges_txt, max_merges, [&](std::size_t line, std::string_view left, std::string_view right) {
-        return append_rule(merges_txt, line, left, right, vocab);
-      }));
+  CHIARO_TRY(for_each_merge(merges_txt, max_merges, [&](const FilePlace& place, std::string_view rule) {
+    return add_bpe_merge(vocab, rule, place);
+  }));
   return vocab;
 }
 
@@ -207,16 +230,17 @@ Result<BpeVocab> vocab_from_merges(const NamedText& merges_txt, std::size_t max_
       add(token.append(suffix));
     }
   }
-  CHIARO_TRY(for_each_merge(
-      merges_txt, max_merges, [&](std::size_t line, std::string_view left, std::string_view right) -> Status {
-        if (!add(std::string(left) + std::string(right))) {
-          return file_error(merges_txt.name, fmt::format("line {}: {} followed by {} makes a token that exists", line,
-                                                         shown(left), shown(right)));
-        }
-        return append_rule(merges_txt, line, left, right, vocab);
-      }));
+  CHIARO_TRY(for_each_merge(merges_txt, max_merges, [&](const FilePlace& place, std::string_view rule) -> Status {
+    CHIARO_ASSIGN(const RuleSides sides, split_rule(rule, place));
+    if (!add(std::string(sides.left) + std::string(sides.right))) {
+      return place.refuse(fmt::format("{} followed by {} makes a token that exists", shown_token(sides.left),
+                                      shown_token(sides.right)));
+    }
+    return add_bpe_merge(vocab, sides.left, sides.right, place);
+  }));
   for (const std::string& token : special_tokens) {
-    if (!add(token)) return file_error(merges_txt.name, fmt::format("the special token {} exists", shown(token)));
+    if (!add(token))
+      return refuse_tokenizer_file(merges_txt.name, fmt::format("the special token {} exists", shown_token(token)));
   }
   return vocab;
 }

@@ -10,6 +10,8 @@
 
 namespace chiaro {
 
+ClipTokenizer::ClipTokenizer() : specials_(normalize_clip) {}
+
 Result<ClipTokenizer> ClipTokenizer::build(BpeVocab vocab, const ClipTokenizerOptions& options, std::string_view name) {
   ClipTokenizer made;
   made.vocab_ = std::move(vocab);
@@ -30,13 +32,8 @@ Result<ClipTokenizer> ClipTokenizer::build(BpeVocab vocab, const ClipTokenizerOp
   CHIARO_ASSIGN(made.pad_, resolve("padding", options.pad, options.pad_id));
   CHIARO_ASSIGN(const std::int32_t unk, resolve("unknown", options.unk, std::nullopt));
 
-  const auto add_special = [&](const std::string& text, std::int32_t id, bool normalized) {
-    std::u32string code_points = decode_utf8(text);
-    if (normalized) code_points = normalize_clip(std::move(code_points));
-    if (!code_points.empty()) made.specials_.push_back({std::move(code_points), id, normalized});
-  };
-  add_special(options.bos, made.bos_, options.bos_normalized);
-  add_special(options.eos, made.eos_, options.eos_normalized);
+  made.specials_.add({options.bos, made.bos_, options.bos_normalized});
+  made.specials_.add({options.eos, made.eos_, options.eos_normalized});
 
   for (unsigned byte = 0; byte < 256; ++byte) {
     std::string symbol;
@@ -49,60 +46,16 @@ Result<ClipTokenizer> ClipTokenizer::build(BpeVocab vocab, const ClipTokenizerOp
   return made;
 }
 
-// The longest special token that stands at `at`.
-const ClipTokenizer::Special* ClipTokenizer::special_at(std::u32string_view text, std::size_t at,
-                                                        bool normalized) const {
-  const Special* best = nullptr;
-  for (const Special& special : specials_) {
-    if (special.normalized != normalized || text.substr(at, special.text.size()) != special.text) continue;
-    if (best == nullptr || special.text.size() > best->text.size()) best = &special;
-  }
-  return best;
-}
-
 // A special token ends the word before it, so words are looked for in the pieces between special tokens.
-void ClipTokenizer::split_normalized(std::u32string_view raw, const WordSink& sink) const {
-  const std::u32string whole = normalize_clip(std::u32string(raw));
-  const std::u32string_view text = whole;
-  const auto words_of = [&](std::u32string_view piece) {
-    std::size_t at = 0;
-    while (at < piece.size()) {
+void ClipTokenizer::split(std::string_view bytes, const WordSink& sink) const {
+  specials_.split(decode_utf8(bytes), [&](std::u32string_view piece, std::int32_t special_id) {
+    if (special_id >= 0) return sink(piece, special_id);
+    for (std::size_t at = 0; at < piece.size();) {
       const std::size_t length = clip_word_length(piece, at);
       if (length > 0) sink(piece.substr(at, length), -1);
       at += length > 0 ? length : 1;
     }
-  };
-  std::size_t start = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const Special* special = special_at(text, at, true);
-    if (special == nullptr) {
-      ++at;
-      continue;
-    }
-    words_of(text.substr(start, at - start));
-    sink(special->text, special->id);
-    at += special->text.size();
-    start = at;
-  }
-  words_of(text.substr(start));
-}
-
-void ClipTokenizer::split(std::string_view bytes, const WordSink& sink) const {
-  const std::u32string whole = decode_utf8(bytes);
-  const std::u32string_view text = whole;
-  std::size_t start = 0;
-  for (std::size_t at = 0; at < text.size();) {
-    const Special* special = special_at(text, at, false);
-    if (special == nullptr) {
-      ++at;
-      continue;
-    }
-    split_normalized(text.substr(start, at - start), sink);
-    sink(special->text, special->id);
-    at += special->text.size();
-    start = at;
-  }
-  split_normalized(text.substr(start), sink);
+  });
 }
 
 std::vector<std::int32_t> ClipTokenizer::encode(std::string_view text) const {

@@ -19,7 +19,6 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +26,7 @@
 #include <vector>
 
 #include "chiaro/error.h"
+#include "text/added_vocabulary.h"
 #include "text/bpe_files.h"
 
 namespace chiaro {
@@ -88,24 +88,17 @@ class ClipTokenizer {
   std::size_t vocab_size() const { return vocab_.tokens.size(); }
 
  private:
-  struct Special {
-    std::u32string text;
-    std::int32_t id;
-    bool normalized;
-  };
   // A word, or a special token (id >= 0).
-  using WordSink = std::function<void(std::u32string_view word, std::int32_t special_id)>;
+  using WordSink = AddedVocabulary::Sink;
 
-  ClipTokenizer() = default;
+  ClipTokenizer();
   static Result<ClipTokenizer> build(BpeVocab vocab, const ClipTokenizerOptions& options, std::string_view name);
-  const Special* special_at(std::u32string_view text, std::size_t at, bool normalized) const;
   void split(std::string_view text, const WordSink& sink) const;
-  void split_normalized(std::u32string_view raw, const WordSink& sink) const;
 
   BpeVocab vocab_;
   ByteAlphabet alphabet_;
   std::string end_of_word_;
-  std::vector<Special> specials_;
+  AddedVocabulary specials_;
   std::array<std::int32_t, 256> inner_{};  // id of a byte inside a word
   std::array<std::int32_t, 256> last_{};   // id of a word's last byte
   std::int32_t bos_ = 0, eos_ = 0, pad_ = 0;
