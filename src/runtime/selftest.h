@@ -1,4 +1,4 @@
-// The self-test: some two hundred tiny checks of a device's kernels against the double-precision references, in a few
+// The self-test: some four hundred tiny checks of a device's kernels against the double-precision references, in a few
 // seconds, on the user's own machine. For bug reports, and to find the kernel to do without.
 //
 // The checks are variants of the conformance cases, chosen by what they reach: every kernel, every launch's function
@@ -17,7 +17,7 @@
 
 namespace chiaro {
 
-inline constexpr size_t kSelfTestChecks = 200;
+inline constexpr size_t kSelfTestChecks = 400;
 
 struct SelfTestFailure {
   std::string op, kernel;

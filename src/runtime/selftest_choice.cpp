@@ -16,7 +16,12 @@ namespace {
 constexpr double kMostWork = 1 << 22;
 
 using Features = std::set<std::string>;
-const std::string kKernel = "kernel ";  // how the features that matter most begin
+const std::string kKernel = "kernel ";       // how the features that matter most begin
+const std::string kConstant = " constant ";  // in those that choose code within a kernel: a type's, a format's
+
+double weight_of(const std::string& feature) {
+  return feature.starts_with(kKernel) ? 10 : feature.find(kConstant) != std::string::npos ? 4 : 1;
+}
 
 struct RecordedLaunches final : GpuRun {
   Features* features = nullptr;
@@ -24,7 +29,7 @@ struct RecordedLaunches final : GpuRun {
     const std::string kernel(d.kernel);
     features->insert(kKernel + kernel);
     for (size_t i = 0; i < d.constants.size(); ++i) {
-      features->insert(kernel + " constant " + std::to_string(i) + "=" + std::to_string(d.constants[i].bits));
+      features->insert(kernel + kConstant + std::to_string(i) + "=" + std::to_string(d.constants[i].bits));
     }
     if (d.groups.x > 1) features->insert(kernel + " x");
     if (d.groups.y > 1) features->insert(kernel + " y");
@@ -34,7 +39,7 @@ struct RecordedLaunches final : GpuRun {
 };
 
 std::string size_class(int64_t size) {
-  return size <= 1 ? "1" : size <= 16 ? "few" : size <= 64 ? "some" : "many";
+  return size <= 1 ? "1" : size <= 16 ? "few" : size <= 64 ? "some" : size <= 512 ? "many" : "wide";
 }
 
 // What a variant reaches besides kernels: its case, and how its operands lie.
@@ -100,7 +105,7 @@ struct Field {
     for (size_t i = 0; i < candidates.size(); ++i) {
       const Features& f = candidates[i].features;
       double fresh = 0;
-      for (const std::string& one : f) fresh += reached.count(one) > 0 ? 0 : one.starts_with(kKernel) ? 10 : 1;
+      for (const std::string& one : f) fresh += reached.count(one) > 0 ? 0 : weight_of(one);
       const double value = fresh / std::pow(candidates[i].cost, 0.25);
       if (value > gain) {
         gain = value;

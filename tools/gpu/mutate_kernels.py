@@ -37,6 +37,7 @@ OPS = {
 # Headers that kernels are made from, and the folders in which their mutants live.
 HEADERS = {
     "src/gpu/activation.h": ["silu", "elementwise_chain"],
+    "src/gpu/blocks.h": ["get_rows", "matmul"],
     "src/gpu/dialect_library.h": ["cast", "contiguous", "add", "silu"],
     "src/gpu/nest.h": ["contiguous", "add"],
     "src/gpu/reduce.h": ["softmax", "sum"],

@@ -39,6 +39,8 @@ void cases_attention(Cases& cases) {
     add_case(cases, {}, s, tensors(s), "");
     add_case(cases, {.causal = true}, s, tensors(s), "causal");
   }
+  const Size wide{2, 3, 2, 1, 520};
+  add_case(cases, {}, wide, tensors(wide), "a head of more columns than a group of threads sums up");
   for (const int64_t kv_heads : {1, 2, 3}) {
     const Size s{9, 11, 6, kv_heads, 24};
     add_case(cases, {.scale = 0.125}, s, tensors(s), "grouped keys, scale given");

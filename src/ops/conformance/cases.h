@@ -21,6 +21,7 @@ struct CaseInput {
   bool present = true;              // false: an optional input left out
   bool fixed_layout = false;        // dense only; block types are so anyway
   int batch_dim = -1;               // the dimension that the harness sets to 1, 2 and 3; -1: none
+  double ramp = 0;                  // added to the values from the first to the last index of dimension 1, evenly
 };
 
 struct Case {
@@ -28,7 +29,7 @@ struct Case {
   AttrMap attrs;
   std::vector<CaseInput> inputs;
   int64_t k = 1;     // length of the longest sum behind one output: tolerance is c * eps * sqrt(k)
-  double c = 4;      // at most 4
+  double c = 4;      // at most 4; 0: to the bit
   std::string note;  // what this case is for, shown on failure
   // Magnitude of the terms behind an output where they may cancel (a sum of k values near 0): see tolerance.h.
   double floor = 0;

@@ -197,11 +197,12 @@ uint64_t mixed(uint64_t x) {  // SplitMix64 (Steele, Lea and Flood 2014)
   return x ^ (x >> 31);
 }
 
-double drawn(const CaseInput& input, DType dtype, uint64_t counter) {
+// `along`: how far along the input's ramp, 0 to 1.
+double drawn(const CaseInput& input, DType dtype, uint64_t counter, double along) {
   const double u = static_cast<double>(mixed(counter) >> 11) * 0x1p-53;
   if (input.integer) return std::min(std::floor(input.low + u * (input.high - input.low + 1)), input.high);
   if (dtype == DType::i8 || dtype == DType::i32) return std::floor(u * 17) - 8;
-  const double value = input.low + u * (input.high - input.low);
+  const double value = input.low + u * (input.high - input.low) + along * input.ramp;
   return is_block(dtype) ? value : rounded_to(dtype, value);
 }
 
@@ -301,8 +302,10 @@ std::vector<double> drawn_values(const Variant& v, size_t input) {
   const Strides dense_strides = contiguous_strides(in.desc.shape), weights = contiguous_strides(picture);
   for (size_t i = 0; i < values.size(); ++i) {
     int64_t number = 0, which = 0;
+    double along = 0;
     for (int d = 0; d < rank; ++d) {
       const int64_t at = d == in.broadcast_dim ? 0 : static_cast<int64_t>(i) / dense_strides[d] % in.desc.shape[d];
+      if (d == 1 && in.desc.shape[d] > 1) along = static_cast<double>(at) / static_cast<double>(in.desc.shape[d] - 1);
       if (d == batch_dim) {
         which = at + v.first;
       } else {
@@ -310,7 +313,7 @@ std::vector<double> drawn_values(const Variant& v, size_t input) {
       }
     }
     const uint64_t counter = mixed(seed + static_cast<uint64_t>(which) * 0x10001) + static_cast<uint64_t>(number);
-    values[i] = drawn(spec, in.desc.dtype, counter);
+    values[i] = drawn(spec, in.desc.dtype, counter, along);
   }
   return values;
 }

@@ -39,6 +39,12 @@ void cases_elementwise_chain(Cases& cases) {
   check("add 1; add 2; add 3; add 4; add 5; add 6; add 7; add 8",
         {{2, 3, 5}, {5}, {3, 1}, {2, 1, 1}, {1}, {2, 3, 5}, {3, 5}, {2, 3, 1}, {5}}, 27, "eight operands");
   check("silu; silu; silu; silu; scale 2; sigmoid; sigmoid; scale 3 1", {{2, 40}}, 4, "a long program");
+  std::vector<CaseInput> mixed = drawn({{2, 3, 5}, {5}, {3, 1}, {3, 5}, {2, 3, 5}}, -3, 3, false);
+  const DType types[] = {DType::f32, DType::f16, DType::bf16, DType::f8_e5m2};
+  for (size_t i = 0; i < 4; ++i) mixed[i + 1].dtype = types[i];
+  Case& each = cases.add<ElementwiseChain>({"add 1; add 2; add 3; add 4"}, mixed);
+  each.floor = 15;
+  each.note = "operands of four types";
   // Those divided by stay away from zero; the reversed steps want x's dtype.
   const auto positive = [&](const char* steps, const std::vector<Shape>& shapes, const char* note) {
     Case& c = cases.add<ElementwiseChain>({steps}, drawn(shapes, 1, 3, false));

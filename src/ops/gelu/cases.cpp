@@ -21,6 +21,7 @@ void cases_gelu(Cases& cases) {
   check({}, {2, 5, 9}, 30, 60000, "large values, near the end of f16");
   check({}, {2, 5, 9}, -60000, -30, "large negative values");
   check({}, {2, 77}, -1e-3, 1e-3, "small values");
+  check({}, {2, 3, 50}, -0.7, 0.7, "the series of erf near 0");
   check({.tanh = true}, {7}, -8, 8, "tanh, shorter than a vector");
   check({.tanh = true}, {2, 33, 65}, -8, 8, "tanh, several pieces, odd");
   check({.tanh = true}, {3, 100}, -100, 100, "tanh, exp leaves the range of f32");

@@ -28,7 +28,7 @@ void cases_matmul_id(Cases& cases) {
     const char* note;
   };
   for (const Size& z : {Size{1, 1, 1, 1, 1, "one of all"}, Size{3, 2, 4, 5, 7, "experts without rows"},
-                        Size{40, 2, 3, 37, 33, "several tiles of an expert"}, Size{9, 3, 20, 65, 18, "many experts"},
+                        Size{40, 2, 3, 37, 33, "several tiles of an expert"}, Size{9, 3, 40, 33, 18, "many experts"},
                         Size{33, 1, 1, 3, 129, "all rows to one expert"}}) {
     for (const bool each : {false, true}) {
       const Shape x = each ? Shape{z.t, z.s, z.k} : Shape{z.t, z.k};

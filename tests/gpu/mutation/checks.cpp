@@ -2,18 +2,17 @@
 
 #include <algorithm>
 #include <ctime>
+#include <numeric>
+#include <set>
 #include <utility>
 
+#include "gpu/part_of_variants.h"
 #include "ops/catalogue.h"
 
 namespace chiaro::mutation {
 namespace {
 
 constexpr double kLaunchSeconds = 10;  // of real time; a mutant's endless loop ends here
-
-constexpr size_t kStep = 6;  // of the variants of a case, for a first look
-
-constexpr double kFirstLook = 2;  // of processor time, for a first look
 
 double processor_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
@@ -22,7 +21,7 @@ double processor_seconds() {
 }  // namespace
 
 Devices::Devices() {
-  for (const char* profile : {"apple7", "apple5-vm"}) {
+  for (const std::string& profile : profiles_) {
     all_.push_back(std::make_unique<SoftTestDevice>(*gpu::find_profile(profile), pool_));
     all_.back()->options.real_seconds = kLaunchSeconds;
   }
@@ -33,93 +32,106 @@ const std::vector<SelfTestChoice>& Devices::selftest(size_t i) {
   return choices_[i];
 }
 
-Result<std::unique_ptr<OpChecks>> OpChecks::make(Devices& devices, const std::string& op, Choice choice) {
-  auto checks = std::make_unique<OpChecks>();
+Result<std::unique_ptr<Checks>> Checks::make(Devices& devices, const std::vector<std::string>& ops, Choice choice) {
+  const double start = processor_seconds();
+  auto checks = std::make_unique<Checks>();
   checks->devices_ = &devices;
-  checks->op_ = find_op(op);
-  if (checks->op_ == nullptr) return Error{ErrorCode::usage, "there is no op \"" + op + "\"", "", "", ""};
-  checks->cases_ = cases_of(op);
-  if (choice == Choice::selftest) {
-    checks->add_selftest();
-  } else {
-    checks->add_variants(choice == Choice::some ? kStep : 1);
+  for (const std::string& name : ops) {
+    const OpDef* op = find_op(name);
+    if (op == nullptr) return Error{ErrorCode::usage, "there is no op \"" + name + "\"", "", "", ""};
+    if (choice == Choice::selftest) {
+      checks->add_selftest(*op);
+    } else {
+      checks->add_variants(*op, choice == Choice::all);
+    }
   }
-  if (choice != Choice::all) CHIARO_TRY(checks->run_without_mutant(choice == Choice::some ? kFirstLook : 1e30));
-  const auto dearer = [](const Check& a, const Check& b) { return a.work > b.work; };
-  if (choice == Choice::all) std::stable_sort(checks->checks_.begin(), checks->checks_.end(), dearer);
+  std::stable_sort(checks->checks_.begin(), checks->checks_.end(),
+                   [](const Check& a, const Check& b) { return a.late != b.late ? b.late : a.work < b.work; });
+  CHIARO_TRY(checks->expect_all());
+  checks->order_.resize(checks->size());
+  std::iota(checks->order_.begin(), checks->order_.end(), size_t{0});
+  checks->seconds_ = processor_seconds() - start;
   return checks;
 }
 
-void OpChecks::add_selftest() {
+void Checks::add_selftest(const OpDef& op) {
   for (size_t device = 0; device < devices_->all().size(); ++device) {
     for (const SelfTestChoice& own : devices_->selftest(device)) {
-      if (own.op != op_) continue;
-      for (const Variant& v : own.checks) add_check(v, device);
+      if (own.op != &op) continue;
+      for (const Variant& v : own.checks) add_check(op, v, device, false);
     }
   }
 }
 
-void OpChecks::add_variants(size_t step) {
-  for (size_t i = 0; i < cases_.size(); ++i) {
-    size_t number = i;
-    for (const Variant& v : expand(cases_[i], static_cast<int>(i))) {
-      if (number++ % step != 0) continue;
-      for (size_t device = 0; device < devices_->all().size(); ++device) add_check(v, device);
+void Checks::add_variants(const OpDef& op, bool all) {
+  const std::vector<Case>& cases = cases_.emplace_back(cases_of(op.name));
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const std::vector<Variant> variants = expand(cases[i], static_cast<int>(i));
+    for (size_t device = 0; device < devices_->all().size(); ++device) {
+      std::set<std::string> ordinary;
+      for (const Variant& v : testing::part_of_variants(variants, devices_->profile(device))) {
+        ordinary.insert(v.text());
+        add_check(op, v, device, false);
+      }
+      for (const Variant& v : variants) {
+        if (all && ordinary.count(v.text()) == 0) add_check(op, v, device, true);
+      }
     }
   }
 }
 
-void OpChecks::add_check(const Variant& v, size_t device) {
+void Checks::add_check(const OpDef& op, const Variant& v, size_t device, bool late) {
   const auto out = v.infer();
   if (!out.ok()) return;
-  const auto kernels = devices_->all()[device]->kernels(op_->name);
+  const auto kernels = devices_->all()[device]->kernels(op.name);
   const auto taken = [&](const Kernel& kernel) { return plan_launch(*devices_->all()[device], kernel, v, *out).ok(); };
   if (std::none_of(kernels.begin(), kernels.end(), taken)) return;
-  checks_.push_back({device, work_of(v, *out), v});
+  checks_.push_back({&op, device, work_of(v, *out), v, nullptr, late, 0});
 }
 
-Status OpChecks::run_without_mutant(double most_seconds) {
-  const auto cheaper = [](const Check& a, const Check& b) { return a.work < b.work; };
-  std::stable_sort(checks_.begin(), checks_.end(), cheaper);
-  for (size_t i = 0; i < checks_.size(); ++i) {
-    Check& check = checks_[i];
-    const double start = processor_seconds();
-    if (auto wrong = run(check)) return Error{ErrorCode::internal, kWithoutMutant + *wrong, "", "", ""};
-    seconds_ += processor_seconds() - start;
-    if (seconds_ > most_seconds) checks_.resize(i + 1);
+Status Checks::expect_all() {
+  std::map<std::string, std::shared_ptr<const Expectation>> known;
+  for (Check& check : checks_) {
+    auto& expected = known[std::to_string(check.variant.case_index) + check.variant.text()];
+    if (expected == nullptr) {
+      CHIARO_ASSIGN(const TensorDesc out, check.variant.infer());
+      CHIARO_ASSIGN(Expectation made, expectation(check.variant, out));
+      expected = std::make_shared<const Expectation>(std::move(made));
+    }
+    check.expected = expected;
   }
   return {};
 }
 
-std::optional<std::string> OpChecks::run(Check& check) {
+std::optional<std::string> Checks::run(const Check& check) {
   const Variant& v = check.variant;
-  auto& expected = known_[v.text()];
-  if (expected == nullptr) {
-    const auto out = v.infer();
-    auto made = out.ok() ? expectation(v, *out) : Result<Expectation>(out.error());
-    if (!made.ok()) return v.text() + ": " + made.error().format();
-    expected = std::make_shared<const Expectation>(std::move(*made));
-  }
   SoftTestDevice& device = *devices_->all()[check.device];
   device.counts.clear();
-  for (const Kernel& kernel : device.kernels(op_->name)) {
-    const VariantRun run = launch_variant(device, kernel, v, expected->out, expected->values);
+  for (const Kernel& kernel : device.kernels(check.op->name)) {
+    const VariantRun run = launch_variant(device, kernel, v, check.expected->out, check.expected->values);
     if (run.refused) continue;
-    if (auto wrong = wrong_with(v, *expected, run, kernel.name)) return wrong;
+    if (auto wrong = wrong_with(v, *check.expected, run, kernel.name)) return wrong;
   }
   return std::nullopt;
 }
 
-std::optional<std::string> OpChecks::failure() {
-  for (Check& check : checks_) {
-    auto wrong = run(check);
+std::optional<Failure> Checks::failure() {
+  for (const size_t i : order_) {
+    auto wrong = run(checks_[i]);
     if (!wrong) continue;
     const int mutant = std::exchange(chiaro_gpu_mutant, 0);
-    if (auto without = run(check)) return kWithoutMutant + *without;
+    if (auto without = run(checks_[i])) return Failure{i, kWithoutMutant + *without};
     chiaro_gpu_mutant = mutant;
-    return wrong;
+    return Failure{i, std::move(*wrong)};
   }
   return std::nullopt;
+}
+
+void Checks::credit(size_t check) {
+  if (check >= checks_.size()) return;
+  ++checks_[check].caught;
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](size_t a, size_t b) { return checks_[a].caught > checks_[b].caught; });
 }
 
 }  // namespace chiaro::mutation

@@ -1,5 +1,5 @@
-// The conformance cases of one op, ready to be run on software GPUs again and again: variants with what they should
-// give, cheapest first. One thread.
+// The conformance cases of some ops, ready to be run on software GPUs again and again: variants with what they should
+// give. One thread.
 #pragma once
 
 #include <map>
@@ -25,45 +25,57 @@ class Devices {
  public:
   Devices();
   std::vector<std::unique_ptr<SoftTestDevice>>& all() { return all_; }
+  const std::string& profile(size_t i) const { return profiles_[i]; }
   // The checks that the self-test would run on device `i`.
   const std::vector<SelfTestChoice>& selftest(size_t i);
 
  private:
+  const std::vector<std::string> profiles_{"apple7", "apple5-vm"};
   ThreadPool pool_{1};
   std::vector<std::unique_ptr<SoftTestDevice>> all_;
   std::vector<std::vector<SelfTestChoice>> choices_;
 };
 
-class OpChecks {
+struct Failure {
+  size_t check = 0;
+  std::string text;  // in full; it begins with kWithoutMutant where the check fails without one, too
+};
+
+class Checks {
  public:
-  // The variants of the op's cases that a device takes, cheap ones first: all; or, for a first look, every sixth of
-  // each case for two seconds; or those of the self-test. Runs each once, without a mutant. Errors: what fails without
-  // a mutant.
-  enum class Choice { all, some, selftest };
-  static Result<std::unique_ptr<OpChecks>> make(Devices& devices, const std::string& op, Choice choice);
+  // The variants of the ops' cases that a device takes: all, those of an ordinary run first (gpu/part_of_variants.h);
+  // these alone; or those of the self-test. Cheap ones first. What they should give is computed here, once. Errors:
+  // usage (no such op), what a reference reports.
+  enum class Choice { all, part, selftest };
+  static Result<std::unique_ptr<Checks>> make(Devices& devices, const std::vector<std::string>& ops, Choice choice);
 
   size_t size() const { return checks_.size(); }
-  double seconds() const { return seconds_; }  // of all, without a mutant
-  // The first failure, in full; it begins with kWithoutMutant where the check fails without one, too.
-  std::optional<std::string> failure();
+  double seconds() const { return seconds_; }  // of processor time that making took
+  // The first failure under the mutant that is on.
+  std::optional<Failure> failure();
+  // `check` caught a mutant: from now on those that caught most come first.
+  void credit(size_t check);
 
  private:
   struct Check {
+    const OpDef* op = nullptr;
     size_t device = 0;
     double work = 0;
     Variant variant;
+    std::shared_ptr<const Expectation> expected;  // shared by the devices
+    bool late = false;                            // not of an ordinary run
+    int caught = 0;
   };
-  void add_selftest();
-  void add_variants(size_t step);  // every step-th of each case
-  void add_check(const Variant& v, size_t device);
-  Status run_without_mutant(double most_seconds);  // drops what takes longer in all
-  std::optional<std::string> run(Check& check);
+  void add_selftest(const OpDef& op);
+  void add_variants(const OpDef& op, bool all);
+  void add_check(const OpDef& op, const Variant& v, size_t device, bool late);
+  Status expect_all();
+  std::optional<std::string> run(const Check& check);
 
   Devices* devices_ = nullptr;
-  const OpDef* op_ = nullptr;
-  std::vector<Case> cases_;
+  std::vector<std::vector<Case>> cases_;  // variants point at them
   std::vector<Check> checks_;
-  std::map<std::string, std::shared_ptr<const Expectation>> known_;  // by the variant's text
+  std::vector<size_t> order_;
   double seconds_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // Runs every mutant of the GPU kernels against the conformance cases of its own op, on software GPUs with all checks.
 //
-//   gpu_mutants LIST [--cases all|some|selftest] [--require PERCENT] [--kinds A,B] [--numbers 3,17] [--most N] [--jobs
+//   gpu_mutants LIST [--cases all|part|selftest] [--require PERCENT] [--kinds A,B] [--numbers 3,17] [--most N] [--jobs
 //   N]
 //
 // A mutant runs in a process of its own, so that one that crashes, hangs or spoils memory ends alone. Exit code 1 where
@@ -15,7 +15,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "checks.h"
@@ -47,22 +46,18 @@ struct Child {
   double start = 0;
 };
 
-// In the child: at most 4 GiB, and an alarm for what hangs outside of a launch.
-[[noreturn]] void face(const std::vector<OpChecks*>& checks, int number, int to) {
+// In the child: at most 12 GiB, and an alarm for what hangs outside of a launch.
+[[noreturn]] void face(Checks& checks, int number, int to) {
   ::alarm(3600);
-  const rlimit memory{rlim_t{4} << 30, rlim_t{4} << 30};
+  const rlimit memory{rlim_t{12} << 30, rlim_t{12} << 30};
   ::setrlimit(RLIMIT_AS, &memory);
   const rlimit none{0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
   chiaro_gpu_mutant = number;
-  for (OpChecks* one : checks) {
-    const auto failure = one->failure();
-    if (!failure) continue;
-    const std::string text = failure->substr(0, 4000);  // fits into the pipe
-    if (::write(to, text.data(), text.size()) < 0) ::_exit(2);
-    ::_exit(1);
-  }
-  ::_exit(0);
+  const auto failure = checks.failure();
+  if (!failure) ::_exit(0);
+  const std::string text = std::to_string(failure->check) + "\n" + failure->text.substr(0, 4000);  // fits into the pipe
+  ::_exit(::write(to, text.data(), text.size()) < 0 ? 2 : 1);
 }
 
 class Runner {
@@ -70,15 +65,12 @@ class Runner {
   Runner(std::vector<Mutant> mutants, Options options)
       : mutants_(std::move(mutants)), options_(std::move(options)), outcomes_(mutants_.size()) {}
 
-  // First every mutant against some variants of each case; what survives these faces all.
+  // By op, so that only one set of cases is in memory.
   Status run() {
-    std::vector<size_t> all(mutants_.size());
-    std::iota(all.begin(), all.end(), size_t{0});
-    if (options_.cases == "selftest") return run_against(OpChecks::Choice::selftest, all);
-    CHIARO_TRY(run_against(OpChecks::Choice::some, all));
-    if (options_.cases == "some") return {};
-    std::erase_if(all, [&](size_t i) { return !outcomes_[i].by.empty(); });
-    return run_against(OpChecks::Choice::all, all);
+    std::map<std::vector<std::string>, std::vector<size_t>> by_ops;
+    for (size_t i = 0; i < mutants_.size(); ++i) by_ops[mutants_[i].ops].push_back(i);
+    for (const auto& [ops, own] : by_ops) CHIARO_TRY(run_ops(ops, own));
+    return {};
   }
 
   // Enough of those that can be caught must be; a mutant that is caught was no equivalent one.
@@ -102,37 +94,23 @@ class Runner {
   }
 
  private:
-  // By op, so that only one set of cases is in memory.
-  Status run_against(OpChecks::Choice choice, const std::vector<size_t>& indices) {
-    std::map<std::vector<std::string>, std::vector<size_t>> by_ops;
-    for (const size_t i : indices) by_ops[mutants_[i].ops].push_back(i);
-    for (const auto& [ops, own] : by_ops) CHIARO_TRY(run_ops(choice, ops, own));
-    return {};
-  }
-
-  Status run_ops(OpChecks::Choice choice, const std::vector<std::string>& ops, const std::vector<size_t>& numbers) {
-    std::vector<std::unique_ptr<OpChecks>> owned;
-    std::vector<OpChecks*> checks;
-    size_t count = 0;
-    double seconds = 0;
-    for (const std::string& op : ops) {
-      CHIARO_ASSIGN(owned.emplace_back(), OpChecks::make(devices_, op, choice));
-      checks.push_back(owned.back().get());
-      count += checks.back()->size();
-      seconds += checks.back()->seconds();
-    }
-    std::printf("%s and its like: %zu checks, %.1f s without a mutant; %zu mutants\n", ops.front().c_str(), count,
-                seconds, numbers.size());
+  Status run_ops(const std::vector<std::string>& ops, const std::vector<size_t>& numbers) {
+    const auto choice = options_.cases == "all"    ? Checks::Choice::all
+                        : options_.cases == "part" ? Checks::Choice::part
+                                                   : Checks::Choice::selftest;
+    CHIARO_ASSIGN(checks_, Checks::make(devices_, ops, choice));
+    std::printf("%s and its like: %zu checks, made in %.1f s; %zu mutants\n", ops.front().c_str(), checks_->size(),
+                checks_->seconds(), numbers.size());
     std::fflush(stdout);
     for (const size_t index : numbers) {
       if (static_cast<int>(running_.size()) >= options_.jobs) collect();
-      CHIARO_TRY(start(index, checks));
+      CHIARO_TRY(start(index));
     }
     while (!running_.empty()) collect();
     return {};
   }
 
-  Status start(size_t index, const std::vector<OpChecks*>& checks) {
+  Status start(size_t index) {
     int ends[2];
     if (::pipe(ends) != 0) return Error{ErrorCode::io, "cannot make a pipe", "", "", ""};
     std::fflush(stdout);
@@ -140,7 +118,7 @@ class Runner {
     if (pid < 0) return Error{ErrorCode::out_of_memory, "cannot start a process", "", "", ""};
     if (pid == 0) {
       ::close(ends[0]);
-      face(checks, mutants_[index].number, ends[1]);
+      face(*checks_, mutants_[index].number, ends[1]);
     }
     ::close(ends[1]);
     running_.push_back({pid, ends[0], index, now()});
@@ -164,6 +142,9 @@ class Runner {
       outcome.by = WTERMSIG(status) == SIGALRM ? "time limit" : "crash";
       outcome.why = ::strsignal(WTERMSIG(status));
     } else if (WEXITSTATUS(status) != 0) {
+      const size_t end = std::min(outcome.why.find('\n'), outcome.why.size());
+      checks_->credit(static_cast<size_t>(std::atoll(outcome.why.substr(0, end).c_str())));
+      outcome.why.erase(0, end + 1);
       outcome.by = caught_by(outcome.why);
       broken_ = broken_ || outcome.why.starts_with(kWithoutMutant);
     }
@@ -178,6 +159,7 @@ class Runner {
   Options options_;
   std::vector<Outcome> outcomes_;
   Devices devices_;
+  std::unique_ptr<Checks> checks_;  // of the ops at hand
   std::vector<Child> running_;
   bool broken_ = false;  // a check failed without a mutant
 };
@@ -219,7 +201,7 @@ bool read_options(int argc, char** argv, Options& o) {
       return false;
     }
   }
-  return !o.list.empty() && (o.cases == "all" || o.cases == "some" || o.cases == "selftest");
+  return !o.list.empty() && (o.cases == "all" || o.cases == "part" || o.cases == "selftest");
 }
 
 // Those asked for; of more than `most`, evenly spread ones.
@@ -242,8 +224,9 @@ int main(int argc, char** argv) {
   Options options;
   if (!read_options(argc, argv, options)) {
     std::fputs(
-        "usage: gpu_mutants LIST [--cases all|some|selftest] [--require PERCENT] [--kinds A,B] [--numbers 3,17] "
-        "[--most N] [--jobs N] [--equivalent FILE]\n",
+        "usage: gpu_mutants LIST [--cases all|part|selftest] [--require PERCENT] [--kinds A,B] [--numbers 3,17] "
+        "[--most N] "
+        "[--jobs N] [--equivalent FILE]\n",
         stderr);
     return 2;
   }
