@@ -5,8 +5,8 @@ include(ChiaroOps)
 # there every file must stand on its own includes.
 option(CHIARO_PRECOMPILE "Precompile the headers that most files include (GCC)" ON)
 
-# What tests spend their time on is in the rooms: their own files are compiled for a short build.
-set(CHIARO_TEST_OPTIMISATION $<$<CONFIG:Release>:-O1>)
+# What the program and the tests spend their time on is in the rooms: their own files are compiled for a short build.
+set(CHIARO_SHORT_BUILD $<$<CONFIG:Release>:-O1>)
 
 # chiaro_precompile(target rooms|tests)
 function(chiaro_precompile target kind)
@@ -19,7 +19,7 @@ function(chiaro_precompile target kind)
     if(kind STREQUAL "tests")
       # As programs are compiled; one form of the headers serves one way of addressing.
       set_target_properties(chiaro_precompiled_tests PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-      target_compile_options(chiaro_precompiled_tests PRIVATE -fPIE ${CHIARO_TEST_OPTIMISATION})
+      target_compile_options(chiaro_precompiled_tests PRIVATE -fPIE ${CHIARO_SHORT_BUILD})
       target_link_libraries(chiaro_precompiled_tests PRIVATE GTest::gtest)
       target_precompile_headers(chiaro_precompiled_tests PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled_tests.h)
     else()
@@ -120,7 +120,7 @@ function(chiaro_add_test name)
   chiaro_give_paths(test_${name})
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/tmp)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_options(test_${name} PRIVATE ${CHIARO_TEST_OPTIMISATION})
+  target_compile_options(test_${name} PRIVATE ${CHIARO_SHORT_BUILD})
   add_test(NAME ${name} COMMAND test_${name})
   if("quick" IN_LIST ARG_LABELS)
     add_dependencies(quick_tests test_${name})
