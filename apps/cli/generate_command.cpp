@@ -74,6 +74,20 @@ void override_engine(const DeviceOptions& given, EngineSettings& engine) {
   if (given.no_fuse) engine.fuse = !*given.no_fuse;
 }
 
+void override_parts(const PartOptions& given, EngineSettings& engine) {
+  const auto take = [](std::string& field, const std::string& flag) {
+    if (!flag.empty()) field = flag;
+  };
+  take(engine.parts.diffusion_model, given.diffusion_model);
+  take(engine.parts.vae, given.vae);
+  take(engine.parts.clip_l, given.clip_l);
+  take(engine.parts.clip_g, given.clip_g);
+  take(engine.parts.t5xxl, given.t5xxl);
+  take(engine.parts.llm, given.llm);
+  take(engine.parts.taesd, given.taesd);
+  take(engine.prediction, given.prediction);
+}
+
 // Starts from the stored run of --from, then lets the given flags override it.
 Status read_request(const GenerateOptions& o, GenerateRequest& request, std::optional<std::string>& model) {
   if (!o.from.empty()) {
@@ -104,6 +118,7 @@ Status read_request(const GenerateOptions& o, GenerateRequest& request, std::opt
   request.strict = o.strict;
   if (o.model) model = o.model;
   override_engine(o.device, request.engine);
+  override_parts(o.parts, request.engine);
   return {};
 }
 
@@ -158,10 +173,7 @@ class GenerateCommand {
   Result<std::shared_ptr<Session>> load(const Job& job) {
     LoadOptions load;
     load.model = job.model.path;
-    const PartOptions& parts = options_.parts;
-    load.parts = {parts.diffusion_model, parts.vae, parts.clip_l, parts.clip_g, parts.t5xxl, parts.llm, parts.taesd};
-    load.taesd_preview_only = parts.taesd_preview_only;
-    load.prediction = parts.prediction;
+    load.taesd_preview_only = options_.parts.taesd_preview_only;
     load.threads = options_.device.threads;
     load.log = console_.sink();
     load.log_level = severity_of(options_.verbose);
@@ -170,6 +182,8 @@ class GenerateCommand {
     load.fuse = engine.fuse;
     load.devices = engine.devices;
     load.backend = engine.backend;
+    load.parts = engine.parts;
+    load.prediction = engine.prediction;
     return Session::load(load);
   }
 

@@ -38,6 +38,7 @@ class Allocator;  // core/memory.h: tests count, poison and refuse with it
 // wins over what `model` has in its place; parts that no supported family uses are refused by name.
 struct ModelParts {
   std::string diffusion_model = {}, vae = {}, clip_l = {}, clip_g = {}, t5xxl = {}, llm = {}, taesd = {};
+  bool operator==(const ModelParts&) const = default;
 };
 
 struct LoadOptions {
@@ -66,6 +67,8 @@ struct EngineSettings {
   bool fuse = true;
   std::vector<std::string> disabled_ops = {};
   std::string devices = {}, backend = {};
+  ModelParts parts = {};  // without a TAESD that makes previews alone
+  std::string prediction = {};
   bool operator==(const EngineSettings&) const = default;
 };
 

@@ -5,7 +5,8 @@
 //
 //   x = s q - m        rounded after each step, as the `gguf` package has it
 //
-// with whole numbers q, -128 ... 127, and s and m for the whole part (kGroups 1) or for each half of it (2). A layout has
+// with whole numbers q, -128 ... 127, and s and m for the whole part (kGroups 1) or for each half of it (2). A layout
+// has
 //
 //   kElements, kBytes   of a block
 //   kGroups             groups of a part
@@ -16,7 +17,8 @@
 // and one of three kinds of scales:
 //
 //   kScales == kOne     of the block alone: s = d(block), m = -dmin(block), both in half precision
-//   kScales == kWhole   s = d(block) * scale, m = dmin(block) * minimum, with whole numbers: scales(block) are the scales
+//   kScales == kWhole   s = d(block) * scale, m = dmin(block) * minimum, with whole numbers: scales(block) are the
+//   scales
 //                       of the block's groups in order as signed bytes, from byte 16 on the minima
 //   kScales == kFloat   s = scale(block, p, g) of group g of part p, as f32
 //
@@ -34,7 +36,7 @@ namespace chiaro::blocks {
 
 static_assert(std::endian::native == std::endian::little, "codes are taken from words of eight bytes");
 
-inline constexpr int kPart = 32;    // elements decoded at once; divides every block
+inline constexpr int kPart = 32;  // elements decoded at once; divides every block
 enum class Scales : uint8_t { kOne, kWhole, kFloat };
 inline constexpr int kSuper = 256;  // elements of a super-block (K-quants, IQ4_XS)
 

@@ -137,7 +137,9 @@ class SessionImpl final : public Session {
     PlanOptions plan;
     plan.fuse = options.fuse;
     plan.placement = std::move(choice.placement);
-    session->settings_ = {options.fuse, options.disabled_ops, options.devices, options.backend};
+    session->settings_ = {options.fuse,    options.disabled_ops, options.devices,
+                          options.backend, options.parts,        options.prediction};
+    if (options.taesd_preview_only) session->settings_.parts.taesd.clear();
     session->runner_ = std::make_unique<StageRunner>(*session->engine_, plan);
     return std::shared_ptr<Session>(std::move(session));
   }

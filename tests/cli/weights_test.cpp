@@ -137,6 +137,32 @@ TEST(TaesdFlag, DecodesThePictureOrItsPreviewsAlone) {
   expect_says(wrong.err, {"--taesd"});
 }
 
+// The files that took the place of the model's own are part of what a picture records.
+TEST(Parts, AreRepeatedByFrom) {
+  const Folder folder("weights");
+  ASSERT_EQ(folder.run({"synth", "taesd", "taesd.safetensors"}).code, 0);
+  ASSERT_EQ(folder
+                .run(quick({"-o", "a.png", "--taesd", "taesd.safetensors", "--vae", (tiny_model() / "vae").string(),
+                            "--prediction", "epsilon"}))
+                .code,
+            0);
+  const Outcome again = folder.run({"--from", "a.png", "-o", "b.png"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(read_file(folder / "a.png"), read_file(folder / "b.png"));
+  const auto stored = nlohmann::json::parse((*read_png_text(folder / "a.png"))[1].second);
+  EXPECT_EQ(stored.at("parts").size(), 2u);
+  EXPECT_EQ(stored.at("parts").at("taesd"), "taesd.safetensors");
+  EXPECT_EQ(stored.at("prediction"), "epsilon");
+  fs::remove(folder / "taesd.safetensors");
+  const Outcome gone = folder.run({"--from", "a.png", "-o", "c.png"});
+  EXPECT_NE(gone.code, 0);
+  expect_says(gone.err, {"taesd.safetensors"});
+  // A TAESD that makes previews alone changes no byte of the picture.
+  ASSERT_EQ(folder.run({"synth", "taesd", "taesd.safetensors"}).code, 0);
+  ASSERT_EQ(folder.run(quick({"-o", "d.png", "--taesd", "taesd.safetensors", "--taesd-preview-only"})).code, 0);
+  EXPECT_FALSE(nlohmann::json::parse((*read_png_text(folder / "d.png"))[1].second).contains("parts"));
+}
+
 TEST(ConvertCommand, AFolderStaysAFolderThatMakesPictures) {
   const Folder folder("weights");
   const Outcome made = folder.run({"convert", "-m", tiny_model().string(), "-o", "q8", "--type", "q8_0"});

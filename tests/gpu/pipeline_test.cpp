@@ -4,18 +4,16 @@
 
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
+#include <cstdlib>
 
 #include "chiaro/chiaro.h"
+#include "narrowed_model.h"
 #include "pipeline/image/compare.h"
 #include "pipeline/step_graph.h"
 #include "runtime/executor.h"
-#include "weights/convert.h"
 
 namespace chiaro {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr double kLeastPsnr = 50;  // dB
 const std::string kModel = std::string(CHIARO_SOURCE_DIR) + "/models/tiny";
@@ -89,43 +87,22 @@ TEST(GpuPipeline, WithoutGroupNormTheFollowersGoWhereTheirMemoryIs) {
   std::printf("%s", told.c_str());
 }
 
-// The shipped model's folder with weights of that type, as `chiaro convert` writes them.
-std::string converted_model(DType type, int& blocks) {
-  const fs::path from = kModel, to = fs::path(CHIARO_TMP_DIR) / ("gpu_" + std::string(dtype_name(type)));
-  fs::remove_all(to);
-  fs::copy(from, to, fs::copy_options::recursive);
-  ThreadPool pool(2);
-  for (const char* part : {"text_encoder", "unet", "vae"}) {
-    const std::string name = part == std::string("text_encoder") ? "model" : "diffusion_pytorch_model";
-    fs::remove(to / part / (name + ".safetensors"));
-    ConvertRequest request;
-    request.in = from / part;
-    request.out = to / part / (name + ".gguf");
-    request.type = type;
-    request.pool = &pool;
-    const auto report = convert_model(request);
-    EXPECT_TRUE(report.ok()) << report.error().format();
-    if (!report.ok()) return {};
-    for (const ConvertedTensor& tensor : report->tensors) blocks += is_block(tensor.to) ? 1 : 0;
-  }
-  return to.string();
-}
-
-TEST(GpuPipeline, WeightsInBlocks) {
-  for (const DType type : {DType::q8_0, DType::q4_k}) {
-    int blocks = 0;
-    const std::string model = converted_model(type, blocks);
-    ASSERT_FALSE(model.empty());
-    EXPECT_GT(blocks, 50);
-    const Image cpu = picture_with({.model = model}).image;
-    const Made gpu = picture_with({.model = model, .devices = "softgpu:apple7"});
+// Weights in fewer bits, decoded on the GPU: the CPU's picture of the same weights. With CHIARO_LONG, of every type
+// that docs/quantisation.md has figures for.
+TEST(GpuPipeline, WeightsInFewerBits) {
+  const bool all = std::getenv("CHIARO_LONG") != nullptr;
+  for (const DType type : {DType::q4_k, DType::q8_0, DType::q5_k, DType::f8_e4m3}) {
+    if (type != DType::q4_k && !all) continue;
+    const testing::NarrowedModel narrowed = testing::narrowed_model(type, "gpu_narrowed");
+    ASSERT_FALSE(narrowed.path.empty());
+    const Image cpu = picture_with({.model = narrowed.path}).image;
+    const Made gpu = picture_with({.model = narrowed.path, .devices = "softgpu:apple7"});
     EXPECT_TRUE(gpu.notices.empty()) << gpu.notices.front();  // nothing moved to the CPU
     const auto difference = compare_images(gpu.image, cpu);
     ASSERT_TRUE(difference.ok()) << difference.error().format();
-    std::printf("%s, %d tensors in blocks: PSNR %.1f dB\n", std::string(dtype_name(type)).c_str(), blocks,
+    std::printf("%s, %d tensors: PSNR %.1f dB\n", std::string(dtype_name(type)).c_str(), narrowed.narrowed,
                 difference->psnr);
     EXPECT_GE(difference->psnr, kLeastPsnr);
-    fs::remove_all(model);
   }
 }
 

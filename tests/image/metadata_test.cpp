@@ -111,6 +111,22 @@ TEST(Metadata, WhatIsNotUtf8IsReplaced) {
   EXPECT_EQ(stored_request(text, "")->request.prompt, "a\xEF\xBF\xBD b");
 }
 
+TEST(Metadata, PartsOfTheModelAreStored) {
+  GenerateRequest r = full_request();
+  r.engine.parts.vae = "my vae.safetensors";
+  r.engine.parts.clip_l = "clip.gguf";
+  r.engine.prediction = "v";
+  const PngText text = picture_text(r, "tiny", picture_of(r));
+  const auto stored = stored_request(text, "x.png");
+  ASSERT_TRUE(stored.ok()) << stored.error().format();
+  EXPECT_EQ(stored->request.engine, r.engine);
+  std::string json = text[1].second;
+  const std::string whole = "\"vae\":\"my vae.safetensors\"";
+  ASSERT_NE(json.find(whole), std::string::npos) << json;
+  json.replace(json.find(whole), whole.size(), "\"vae\":7");
+  EXPECT_FALSE(stored_request({{"chiaro", json}}, "x.png").ok());
+}
+
 Error refused(const std::string& json) {
   const auto stored = stored_request({{"chiaro", json}}, "x.png");
   EXPECT_FALSE(stored.ok()) << json;

@@ -135,16 +135,14 @@ TEST_P(FileKindParts, TakeThePlaceOfTheFolders) {
 }
 INSTANTIATE_TEST_SUITE_P(
     Kinds, FileKindParts,
-    ::testing::Values(Flagged{"safetensors", "diffusion_pytorch_model.safetensors",
-                              "diffusion_pytorch_model.safetensors", "model.safetensors"},
-                      Flagged{"safetensors_shards", "diffusion_pytorch_model.safetensors.index.json", nullptr, nullptr},
-                      Flagged{"torch_zip", "diffusion_pytorch_model.bin", "diffusion_pytorch_model.bin",
-                              "pytorch_model.bin"},
-                      Flagged{"torch_legacy", "diffusion_pytorch_model.bin", "diffusion_pytorch_model.bin",
-                              "pytorch_model.bin"},
-                      Flagged{"torch_shards", "diffusion_pytorch_model.bin.index.json", nullptr, nullptr},
-                      Flagged{"gguf_f16", "diffusion_pytorch_model.gguf", "diffusion_pytorch_model.gguf",
-                              "model.gguf"}),
+    ::testing::Values(
+        Flagged{"safetensors", "diffusion_pytorch_model.safetensors", "diffusion_pytorch_model.safetensors",
+                "model.safetensors"},
+        Flagged{"safetensors_shards", "diffusion_pytorch_model.safetensors.index.json", nullptr, nullptr},
+        Flagged{"torch_zip", "diffusion_pytorch_model.bin", "diffusion_pytorch_model.bin", "pytorch_model.bin"},
+        Flagged{"torch_legacy", "diffusion_pytorch_model.bin", "diffusion_pytorch_model.bin", "pytorch_model.bin"},
+        Flagged{"torch_shards", "diffusion_pytorch_model.bin.index.json", nullptr, nullptr},
+        Flagged{"gguf_f16", "diffusion_pytorch_model.gguf", "diffusion_pytorch_model.gguf", "model.gguf"}),
     [](const auto& one) { return std::string(one.param.kind); });
 
 }  // namespace

@@ -8,11 +8,15 @@
 #include "core/block_formats.h"
 #include "weights/crafted.h"
 #include "weights/gguf.h"
+#include "weights/limited_memory.h"
 
 namespace chiaro {
 namespace {
 
 using testing::error_has;
+using testing::expect_within;
+using testing::Limited;
+using testing::memory_can_be_limited;
 using testing::read_file;
 using testing::TempFolder;
 using testing::write_file;
@@ -109,6 +113,30 @@ TEST_F(Convert, EveryBlockTypeIsWhatTheEncoderGives) {
     for (size_t k = 0; k < in.size(); ++k) error += std::pow(double{back[k]} - double{in[k]}, 2);
     EXPECT_NEAR(of(report, name).rmse, std::sqrt(error / static_cast<double>(in.size())), 1e-12);
     EXPECT_NEAR(of(report, name).rms, 0.125 / std::sqrt(3.0), 1e-3);  // even in [-1/8, 1/8)
+  }
+}
+
+// The file is streamed: 64 MB of weights with 24 MB of memory, less than one of its tensors, whatever is read or
+// written.
+TEST(ConvertMemory, DoesNotGrowWithTheFile) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "memory cannot be limited here";
+  const TempFolder folder;
+  ConvertRequest r;
+  r.in = folder / "in.safetensors";
+  const std::vector<TensorDataPtr> all{tensor("a.weight", {4096, 2048}), tensor("b.weight", {4096, 2048})};
+  ASSERT_TRUE(save_safetensors(r.in, all).ok());
+  r.type = DType::q8_0;
+  for (const char* out : {"out.gguf", "out.safetensors"}) {
+    r.out = folder / out;
+    expect_within(Limited::private_memory, size_t{24} << 20, 600, [&r] {
+      ThreadPool one(1);
+      r.pool = &one;
+      return convert_model(r).ok();
+    });
+    ASSERT_TRUE(fs::exists(r.out));
+    EXPECT_GT(fs::file_size(r.out), size_t{16} << 20);
+    r.in = r.out;
+    r.type = DType::f16;
   }
 }
 

@@ -1,16 +1,12 @@
 // Hostile and damaged GGUF files: each is refused with the names and places that tell what is wrong, before anything is
 // sized by what the file says.
-#include <sys/resource.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <ctime>
-#include <fstream>
 
 #include "sanitized.h"
 #include "weights/gguf.h"
 #include "weights/gguf_crafted.h"
 #include "weights/gguf_header.h"
+#include "weights/limited_memory.h"
 
 #if CHIARO_SANITIZED
 // Case 1: under ASan, which needs the address space for itself, no allocation may pass 256 MiB.
@@ -25,6 +21,9 @@ namespace {
 using testing::as_bytes;
 using testing::CraftedGguf;
 using testing::error_has;
+using testing::expect_within;
+using testing::Limited;
+using testing::memory_can_be_limited;
 using testing::small_gguf;
 
 struct Refusal {
@@ -228,25 +227,14 @@ TEST(GgufRefusals, EveryCutOfAValidFileIsRefused) {
 
 // Case 4: the refusals above take less than 10 ms each and next to no memory.
 TEST(GgufRefusals, NothingIsSizedByWhatTheFileSays) {
-  if (CHIARO_SANITIZED) GTEST_SKIP() << "sanitizers need the address space that this test takes away";
-#ifndef __linux__
-  GTEST_SKIP() << "the limit on address space is Linux's";
-#endif
+  if (!memory_can_be_limited()) GTEST_SKIP() << "address space cannot be limited here";
   const std::vector<Refusal> all = all_refusals();
-  const auto work = [&all] {
-    rlim_t used = 0;
-    std::ifstream("/proc/self/statm") >> used;
-    const rlim_t limit = used * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + (rlim_t{1} << 20);
-    const rlimit both{limit, limit};
-    ::setrlimit(RLIMIT_AS, &both);
-    const auto start = std::chrono::steady_clock::now();
+  expect_within(Limited::address_space, size_t{1} << 20, 0.010 * static_cast<double>(all.size()), [&all] {
     for (const Refusal& refusal : all) {
-      if (parse_gguf_header(as_bytes(refusal.file), "f").ok()) ::_exit(1);
+      if (parse_gguf_header(as_bytes(refusal.file), "f").ok()) return false;
     }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    ::_exit(took.count() < 0.010 * static_cast<double>(all.size()) ? 0 : 2);
-  };
-  EXPECT_EXIT(work(), ::testing::ExitedWithCode(0), "");
+    return true;
+  });
 }
 
 // Case 4, the other side: processor time, since other work may share the machine.

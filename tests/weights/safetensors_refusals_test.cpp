@@ -1,5 +1,6 @@
 // Hostile and damaged safetensors files: each is refused with the names and numbers that tell what is wrong.
 #include "weights/crafted.h"
+#include "weights/limited_memory.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_header.h"
 
@@ -9,6 +10,9 @@ namespace {
 using testing::as_bytes;
 using testing::entry;
 using testing::error_has;
+using testing::expect_within;
+using testing::Limited;
+using testing::memory_can_be_limited;
 using testing::safetensors_file;
 using testing::TempFolder;
 using testing::u64;
@@ -174,6 +178,21 @@ TEST(SafetensorsRefusals, Structure) {
 }
 TEST(SafetensorsRefusals, Lengths) {
   check_all(length_refusals());
+}
+
+// Nothing is sized by what a file says: the refusals take less than 10 ms each and next to no memory.
+TEST(SafetensorsRefusals, TakeLittleMemoryAndTime) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "address space cannot be limited here";
+  std::vector<Refusal> all;
+  for (const auto& some : {offset_refusals(), shape_and_dtype_refusals(), structure_refusals(), length_refusals()}) {
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  expect_within(Limited::address_space, size_t{1} << 20, 0.010 * static_cast<double>(all.size()), [&all] {
+    for (const Refusal& refusal : all) {
+      if (parse_safetensors_header(as_bytes(refusal.file), "f").ok()) return false;
+    }
+    return true;
+  });
 }
 
 TEST(SafetensorsRefusals, OtherFilesAreNamed) {

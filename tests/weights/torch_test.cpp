@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "weights/crafted.h"
+#include "weights/limited_memory.h"
 #include "weights/model_source.h"
 #include "weights/pickle.h"
 
@@ -12,6 +13,9 @@ namespace {
 
 using testing::as_bytes;
 using testing::error_has;
+using testing::expect_within;
+using testing::Limited;
+using testing::memory_can_be_limited;
 using testing::read_file;
 using testing::TempFolder;
 using testing::write_file;
@@ -160,6 +164,31 @@ TEST(Torch, DamagedFiles) {
       EXPECT_FALSE(parsed.error().mend.empty()) << zip;
     }
   }
+}
+
+// Every cut of a file, and pickles whose lengths are far beyond the file.
+TEST(Torch, DamagedFilesTakeLittleMemoryAndTime) {
+  if (!memory_can_be_limited()) GTEST_SKIP() << "address space cannot be limited here";
+  using namespace std::string_literals;
+  std::vector<std::string> files;
+  for (const std::string name : {"shared.zip.pt", "shared.legacy.pt"}) {
+    const std::string whole = read_file(golden(name));
+    for (size_t cut = 0; cut < whole.size(); cut += 7) files.push_back(whole.substr(0, cut));
+  }
+  const std::vector<std::string> pickles{
+      "\x80\x02"
+      "B\xFF\xFF\xFF\x7F."s,
+      "\x80\x02X\xFF\xFF\xFF\x7F."s, "\x80\x02\x8D\0\0\0\0\0\0\0\x40."s, "\x80\x02\x8B\xFF\xFF\xFF\x7F."s};
+  expect_within(Limited::address_space, size_t{1} << 20, 0.010 * static_cast<double>(files.size() + pickles.size()),
+                [&] {
+                  for (const std::string& file : files) {
+                    if (parse_torch(as_bytes(file), "f").ok()) return false;
+                  }
+                  for (const std::string& pickle : pickles) {
+                    if (read_pickle(as_bytes(pickle), "p").ok()) return false;
+                  }
+                  return true;
+                });
 }
 
 // Pickles by hand -----------------------------------------------------------------------------------------------------

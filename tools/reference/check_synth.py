@@ -1,7 +1,9 @@
 """Loads checkpoints of `chiaro synth` with diffusers and transformers; strict, so that a name or shape too many or too few fails.
 
-check_synth.py PATH...: single files (diffusers' own conversion from the original names) and diffusers folders (from_pretrained). Writes nothing.
+check_synth.py PATH...: single files (diffusers' own conversion from the original names), safetensors or GGUF (read and decoded by gguf==0.19.0, which
+counts the types too), and diffusers folders (from_pretrained). Writes nothing.
 """
+import collections
 import pathlib
 import sys
 
@@ -21,8 +23,21 @@ def strict(model, state):
     return sum(v.numel() for v in state.values())
 
 
+def load_gguf(path):
+    """As the package has it: names, shapes in PyTorch's order, every block decoded."""
+    import gguf
+
+    state, kinds = {}, collections.Counter()
+    for tensor in gguf.GGUFReader(path).tensors:
+        kinds[tensor.tensor_type.name] += 1
+        values = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
+        state[tensor.name] = torch.from_numpy(values.reshape([int(n) for n in reversed(tensor.shape)]))
+    print(path, dict(kinds))
+    return state
+
+
 def single(path):
-    state = load_file(path)
+    state = load_gguf(path) if path.endswith(".gguf") else load_file(path)
     open_clip = next((p for p in ("cond_stage_model.model.", "conditioner.embedders.0.model.") if p + "ln_final.weight" in state), None)
     with torch.device("meta"):
         unet = UNet2DConditionModel(**(SD2 if open_clip else SD1))

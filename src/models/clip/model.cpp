@@ -29,7 +29,8 @@ Value embed(const nn::Path& at, const ClipTextConfig& config, DType dtype, Value
   if (is_block(g.dtype(position))) {  // of a table in blocks rows can be taken, but no sums made
     std::vector<float> rows(static_cast<size_t>(length));
     std::iota(rows.begin(), rows.end(), 0.0f);
-    position = get_rows(g, {.dtype = dtype}, position, g.constant(make_tensor("positions", DType::i32, {length}, rows)));
+    position =
+        get_rows(g, {.dtype = dtype}, position, g.constant(make_tensor("positions", DType::i32, {length}, rows)));
   } else if (length < config.positions) {
     position = slice(g, {.axis = 0, .start = 0, .end = length}, position);
   }

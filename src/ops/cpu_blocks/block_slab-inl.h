@@ -169,8 +169,7 @@ struct SlabReader {
   bool minimum = false;
 };
 inline SlabReader slab_reader(DType dtype) {
-  return blocks::with_layout(
-      dtype, []<class Layout>() { return SlabReader{&stage_slab<Layout>, Layout::kMinimum}; });
+  return blocks::with_layout(dtype, []<class Layout>() { return SlabReader{&stage_slab<Layout>, Layout::kMinimum}; });
 }
 
 // f(k, v, weights) for every step k and vector v of the slab's columns, in the order of k.

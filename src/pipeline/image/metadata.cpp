@@ -42,6 +42,16 @@ std::string parameters_text(const GenerateRequest& r, const std::string& model, 
   return text + fmt::format(", Version: chiaro {}", version());
 }
 
+// Each part's name in the stored request: that of its flag.
+constexpr std::pair<const char*, std::string ModelParts::*> kParts[] = {
+    {"diffusion_model", &ModelParts::diffusion_model},
+    {"vae", &ModelParts::vae},
+    {"clip_l", &ModelParts::clip_l},
+    {"clip_g", &ModelParts::clip_g},
+    {"t5xxl", &ModelParts::t5xxl},
+    {"llm", &ModelParts::llm},
+    {"taesd", &ModelParts::taesd}};
+
 std::string request_json(const GenerateRequest& r, const std::string& model, const Picture& picture) {
   json out{{"version", std::string(version())},
            {"model", model},
@@ -64,6 +74,10 @@ std::string request_json(const GenerateRequest& r, const std::string& model, con
   if (!engine.disabled_ops.empty()) out["disabled_ops"] = engine.disabled_ops;
   if (!engine.devices.empty()) out["devices"] = engine.devices;
   if (!engine.backend.empty()) out["backend"] = engine.backend;
+  if (!engine.prediction.empty()) out["prediction"] = engine.prediction;
+  for (const auto& [name, part] : kParts) {
+    if (!(engine.parts.*part).empty()) out["parts"][name] = engine.parts.*part;
+  }
   return out.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -101,8 +115,15 @@ bool take_engine(const json& from, EngineSettings& engine) {
       engine.disabled_ops.push_back(op.get<std::string>());
     }
   }
+  if (const auto parts = from.find("parts"); parts != from.end()) {
+    if (!parts->is_object()) return false;
+    for (const auto& [name, part] : kParts) {
+      if (parts->contains(name) && !take(*parts, name, engine.parts.*part)) return false;
+    }
+  }
   return (!from.contains("devices") || take(from, "devices", engine.devices)) &&
-         (!from.contains("backend") || take(from, "backend", engine.backend));
+         (!from.contains("backend") || take(from, "backend", engine.backend)) &&
+         (!from.contains("prediction") || take(from, "prediction", engine.prediction));
 }
 
 }  // namespace

@@ -1,0 +1,49 @@
+// Runs work in a child process that may take little more memory than it has. Linux only, and not under sanitizers,
+// which need the address space that this takes away.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <functional>
+
+#include "sanitized.h"
+
+namespace chiaro::testing {
+
+inline bool memory_can_be_limited() {
+#ifdef __linux__
+  return !CHIARO_SANITIZED;
+#else
+  return false;
+#endif
+}
+
+// Address space counts mapped files too; private memory is what is allocated, and stacks of threads.
+enum class Limited { address_space, private_memory };
+
+// `work` gives whether all went as it should. It gets `spare` bytes more than are in use when it begins, and so many
+// seconds of the wall's clock. Threads of the parent are not there.
+inline void expect_within(Limited what, size_t spare, double seconds, const std::function<bool()>& work) {
+  const auto child = [&] {
+    rlim_t pages[6] = {};  // size, resident, shared, text, library, data
+    std::ifstream statm("/proc/self/statm");
+    for (rlim_t& p : pages) statm >> p;
+    const bool address_space = what == Limited::address_space;
+    const rlim_t used = (address_space ? pages[0] : pages[5]) * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+    const rlimit both{used + spare, used + spare};
+    ::setrlimit(address_space ? RLIMIT_AS : RLIMIT_DATA, &both);
+    const auto start = std::chrono::steady_clock::now();
+    if (!work()) ::_exit(1);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    ::_exit(took.count() < seconds ? 0 : 2);
+  };
+  // 1: not as it should; 2: too slow; killed or another code: out of memory.
+  EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace chiaro::testing
