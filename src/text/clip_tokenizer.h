@@ -10,9 +10,9 @@
 //   6. each word's UTF-8 bytes become symbols, the last one with "</w>", and are merged pair by pair (bpe.h). A symbol
 //   that
 //      the vocabulary lacks becomes the unknown token.
-// Known differences from the reference, both from its Unicode tables: letters and numbers younger than the linked ICU's
-// Unicode version are not seen as such, and marks assigned after about Unicode 9 take their canonical order here.
-// Step 5 is written by hand, time is O(n log n) for any text, and no word is kept between calls: a word costs about a
+// Known differences from the reference, both from its Unicode tables: letters and numbers younger than Unicode 16,
+// where the linked ICU knows them, and the order of marks assigned after about Unicode 9, which is canonical here. Step
+// 5 is written by hand, time is O(n log n) for any text, and no word is kept between calls: a word costs about a
 // microsecond. Thread rule: const after loading; any number of threads may encode.
 #pragma once
 

@@ -8,9 +8,9 @@
 //   3. NFC of each stretch between them;
 //   4. words by kQwenWordPattern (qwen_words.h);
 //   5. each word's UTF-8 bytes become symbols and are merged pair by pair (bpe.h).
-// Nothing is put before or behind the ids. Known differences from the reference: letters and numbers younger than the
-// linked ICU's Unicode version are not seen as such, and marks assigned after about Unicode 9 take their canonical
-// order here. Time is O(n log n) for any text, without recursion. Thread rule: const after loading; any number of
+// Nothing is put before or behind the ids. Known differences from the reference: letters and numbers younger than
+// Unicode 16, where the linked ICU knows them, and the order of marks assigned after about Unicode 9, which is
+// canonical here. Time is O(n log n) for any text, without recursion. Thread rule: const after loading; any number of
 // threads may encode.
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -19,6 +20,38 @@ constexpr char32_t kFirstComposable = 0x300;
 
 UChar32 to_icu(char32_t c) {
   return static_cast<UChar32>(c);
+}
+
+// Letters and numbers of Unicode 15.1 and 16.0, which the reference tokenizers know and an ICU of 15.0 (Debian 12's)
+// does not. Sorted.
+struct YoungRange {
+  char32_t first, last;
+  bool letter;  // else a number
+};
+constexpr std::array<YoungRange, 29> kYoung{{
+    {0x1C89, 0x1C8A, true},    {0xA7CB, 0xA7CD, true},    {0xA7DA, 0xA7DC, true},    {0x105C0, 0x105F3, true},
+    {0x10D40, 0x10D49, false}, {0x10D4A, 0x10D65, true},  {0x10D6F, 0x10D85, true},  {0x10EC2, 0x10EC4, true},
+    {0x11380, 0x11389, true},  {0x1138B, 0x1138B, true},  {0x1138E, 0x1138E, true},  {0x11390, 0x113B5, true},
+    {0x113B7, 0x113B7, true},  {0x113D1, 0x113D1, true},  {0x113D3, 0x113D3, true},  {0x116D0, 0x116E3, false},
+    {0x11BC0, 0x11BE0, true},  {0x11BF0, 0x11BF9, false}, {0x13460, 0x143FA, true},  {0x16100, 0x1611D, true},
+    {0x16130, 0x16139, false}, {0x16D40, 0x16D6C, true},  {0x16D70, 0x16D79, false}, {0x18CFF, 0x18CFF, true},
+    {0x1CCF0, 0x1CCF9, false}, {0x1E5D0, 0x1E5ED, true},  {0x1E5F0, 0x1E5F0, true},  {0x1E5F1, 0x1E5FA, false},
+    {0x2EBF0, 0x2EE5D, true},
+}};
+
+// The entry of a code point that this ICU has not assigned, or nullptr.
+const YoungRange* young(char32_t c) {
+  const auto at = std::lower_bound(kYoung.begin(), kYoung.end(), c,
+                                   [](const YoungRange& range, char32_t value) { return range.last < value; });
+  return at != kYoung.end() && at->first <= c ? &*at : nullptr;
+}
+
+// Whether a code point is of one of the general categories `mask` (ICU's U_GC_..._MASK), or young and of that kind.
+bool is_of(char32_t c, std::uint32_t mask, bool letter) {
+  const auto category = u_charType(to_icu(c));
+  if (category != U_UNASSIGNED) return (U_MASK(category) & mask) != 0;
+  const YoungRange* range = young(c);
+  return range != nullptr && range->letter == letter;
 }
 
 struct Mark {
@@ -158,10 +191,10 @@ std::u32string to_lower(std::u32string_view text) {
 }
 
 bool is_letter(char32_t c) {
-  return (U_MASK(u_charType(to_icu(c))) & U_GC_L_MASK) != 0;
+  return is_of(c, U_GC_L_MASK, true);
 }
 bool is_number(char32_t c) {
-  return (U_MASK(u_charType(to_icu(c))) & U_GC_N_MASK) != 0;
+  return is_of(c, U_GC_N_MASK, false);
 }
 bool is_white_space(char32_t c) {
   return u_isUWhiteSpace(to_icu(c)) != 0;

@@ -25,6 +25,7 @@ std::u32string to_nfc(std::u32string text);
 // becomes the plain small sigma. This is what the reference tokenizers do.
 std::u32string to_lower(std::u32string_view text);
 
+// The classes are those of Unicode 16 at least: what an older ICU does not know is listed in unicode.cpp.
 bool is_letter(char32_t c);       // \p{L}
 bool is_number(char32_t c);       // \p{N}
 bool is_white_space(char32_t c);  // \s: the property White_Space

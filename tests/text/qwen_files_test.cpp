@@ -85,7 +85,8 @@ TEST(QwenFiles, EachKindGivesTheSame) {
   ASSERT_TRUE(a.ok()) << a.error().format();
   EXPECT_EQ(a->encode(text), expected);
   EXPECT_EQ(a->vocab_size(), 261U);
-  const auto b = QwenTokenizer::from_files({"vocab.json", vocab}, {"merges.txt", "#version: 0.2\na b\nab c\n"}, small.added);
+  const auto b =
+      QwenTokenizer::from_files({"vocab.json", vocab}, {"merges.txt", "#version: 0.2\na b\nab c\n"}, small.added);
   ASSERT_TRUE(b.ok()) << b.error().format();
   EXPECT_EQ(b->encode(text), expected);
   const auto c = QwenTokenizer::from_gguf(small.gguf());
@@ -113,12 +114,16 @@ TEST(QwenFiles, NormalizedAddedTokensAreFoundAfterNormalising) {
 }
 
 TEST(QwenFiles, AnotherModelsTokenizerIsRefused) {
-  const auto refused = [](const std::function<void(json&)>& change) { return json_fault(change, ErrorCode::unsupported); };
+  const auto refused = [](const std::function<void(json&)>& change) {
+    return json_fault(change, ErrorCode::unsupported);
+  };
   EXPECT_EQ(json_fault([](json&) {}), "read");
   EXPECT_EQ(refused([](json& r) { r["model"]["type"] = "Unigram"; }), "its model is not of type BPE");
   EXPECT_EQ(refused([](json& r) { r["normalizer"] = nullptr; }), "its normalizer is another: null");
   EXPECT_EQ(refused([](json& r) { r.erase("pre_tokenizer"); }), "its pre_tokenizer is another: null");
-  EXPECT_EQ(refused([](json& r) { r["post_processor"] = {{"type", "TemplateProcessing"}}; }),
+  EXPECT_EQ(refused([](json& r) {
+              r["post_processor"] = {{"type", "TemplateProcessing"}};
+            }),
             R"(its post_processor is another: {"type":"TemplateProcessing"})");
   for (const char* key : {"byte_fallback", "ignore_merges"}) {
     EXPECT_NE(refused([&](json& r) { r["model"][key] = true; }), "read") << key;
@@ -127,8 +132,7 @@ TEST(QwenFiles, AnotherModelsTokenizerIsRefused) {
   EXPECT_NE(refused([](json& r) { r["model"]["end_of_word_suffix"] = "</w>"; }), "read");
   // Qwen3.5's pattern counts marks as letters.
   EXPECT_NE(refused([](json& r) {
-              std::string& pattern =
-                  r["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"].get_ref<std::string&>();
+              std::string& pattern = r["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"].get_ref<std::string&>();
               pattern.replace(pattern.find("\\p{L}+"), 6, "[\\p{L}\\p{M}]+");
             }),
             "read");
@@ -152,16 +156,17 @@ TEST(QwenFiles, FaultsOfTokenizerJson) {
   EXPECT_EQ(json_fault([](json& r) { r["model"]["merges"][1] = "ab"; }),
             "merge 2: \"ab\" is not two tokens with a space between");
   EXPECT_EQ(json_fault([](json& r) { r["model"]["merges"][1] = "a b"; }), "merge 2: the pair \"a\" \"b\" comes twice");
-  EXPECT_EQ(json_fault([](json& r) { r["model"]["merges"][1] = {"b", "a"}; }), "merge 2: \"ba\" is not in the vocabulary");
+  EXPECT_EQ(json_fault([](json& r) {
+              r["model"]["merges"][1] = {"b", "a"};
+            }),
+            "merge 2: \"ba\" is not in the vocabulary");
   EXPECT_EQ(json_fault([](json& r) { r["model"]["merges"].erase(1); }),
             "no rule makes 1 of the vocabulary's 258 tokens, such as \"abc\"");
   EXPECT_EQ(json_fault([](json& r) { r["model"]["vocab"].erase("!"); }), "it has no token \"!\" for the byte 33");
 }
 
 TEST(QwenFiles, FaultsOfAddedTokens) {
-  const auto fault = [](json token) {
-    return json_fault([&](json& r) { r["added_tokens"].push_back(token); });
-  };
+  const auto fault = [](json token) { return json_fault([&](json& r) { r["added_tokens"].push_back(token); }); };
   EXPECT_EQ(fault({{"id", 261}, {"content", "x y"}}), "read");
   EXPECT_EQ(fault({{"id", 257}, {"content", "abc"}}), "read");  // in the vocabulary, too
   EXPECT_EQ(fault(7), "added token 4: its \"id\" is not a whole number");
@@ -202,12 +207,15 @@ TEST(QwenFiles, FaultsOfGgufMetadata) {
   for (const char* name : {"model", "pre", "tokens", "token_type", "merges"}) {
     EXPECT_NE(gguf_fault([&](auto& v) { v.erase(key + name); }).find("the file has 4 keys"), std::string::npos) << name;
   }
-  EXPECT_EQ(gguf_fault([&](auto& v) { v[key + "token_type"] = GgufArray::of_i32(std::vector<int32_t>{1, 1}); }),
+  EXPECT_EQ(gguf_fault([&](auto& v) {
+              v[key + "token_type"] = GgufArray::of_i32(std::vector<int32_t>{1, 1});
+            }),
             "2 kinds for 261 tokens");
   EXPECT_EQ(gguf_fault([&](auto& v) { v[key + "token_type"] = GgufArray::of_i32(std::vector<int32_t>(261, 9)); }),
             "token 0: \"!\" is of the unknown kind 9");
-  EXPECT_NE(gguf_fault([&](auto& v) { v[key + "token_type"] = GgufArray::of_i32(std::vector<int32_t>(261, 1)); })
-                .find("is not among its 0 added tokens"),
+  EXPECT_NE(gguf_fault([&](auto& v) {
+              v[key + "token_type"] = GgufArray::of_i32(std::vector<int32_t>(261, 1));
+            }).find("is not among its 0 added tokens"),
             std::string::npos);
   EXPECT_EQ(gguf_fault([&](auto& v) { v[key + "merges"] = GgufArray::of_texts(std::vector<std::string>{"a b"}); }),
             "no rule makes 1 of the vocabulary's 258 tokens, such as \"abc\"");
