@@ -2,6 +2,8 @@
 // its name and the place.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -99,6 +101,36 @@ TEST(QwenFiles, EachKindGivesTheSame) {
   const auto d = QwenTokenizer::from_json({"tokenizer.json", list_text});
   ASSERT_TRUE(d.ok()) << d.error().format();
   EXPECT_EQ(d->encode(text), expected);
+}
+
+TEST(QwenFiles, FoldersWithoutTokenizerJson) {
+  namespace fs = std::filesystem;
+  const fs::path slow = qwen_folder() / "slow", folder = fs::path(CHIARO_TMP_DIR) / "qwen_folder";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  EXPECT_NE(fault_of(QwenTokenizer::load_folder(folder), ErrorCode::io), "read");
+  for (const char* name : {"vocab.json", "merges.txt"}) fs::copy_file(slow / name, folder / name);
+  EXPECT_NE(fault_of(QwenTokenizer::load_folder(folder)).find("is not among its 0 added tokens"), std::string::npos);
+
+  // Older folders name added tokens only here.
+  fs::copy_file(slow / "added_tokens.json", folder / "added_tokens.json");
+  const auto read = QwenTokenizer::load_folder(folder);
+  ASSERT_TRUE(read.ok()) << read.error().format();
+  EXPECT_EQ(read->encode("a<think>"), testing::qwen_tokenizer().encode("a<think>"));
+
+  const auto with = [&](const char* name, const std::string& text) {
+    std::ofstream(folder / name) << text;
+    return QwenTokenizer::load_folder(folder);
+  };
+  EXPECT_EQ(fault_of(with("tokenizer_config.json", R"({"tokenizer_class": "CLIPTokenizer"})"), ErrorCode::unsupported),
+            "its tokenizer_class is \"CLIPTokenizer\"");
+  EXPECT_EQ(fault_of(with("tokenizer_config.json", R"({"added_tokens_decoder": {"1x": {"content": "y"}}})")),
+            "added token 1: its id \"1x\" is not a whole number");
+  EXPECT_EQ(fault_of(with("tokenizer_config.json", R"({"added_tokens_decoder": []})")),
+            "\"added_tokens_decoder\" is not an object");
+  EXPECT_EQ(fault_of(with("tokenizer_config.json", "{}")), "read");
+  EXPECT_EQ(fault_of(with("added_tokens.json", R"({"<think>": "7"})")),
+            "added token 1: \"<think>\" has no whole number below 2^31 as its id");
 }
 
 TEST(QwenFiles, NormalizedAddedTokensAreFoundAfterNormalising) {
