@@ -1,4 +1,4 @@
-"""Writes the starting files of the fuzzers: tests/fuzz/corpus/{safetensors,json_config}, small and readable.
+"""Writes the starting files of the fuzzers: tests/fuzz/corpus/{safetensors,json_config,qwen_tokenizer}, small and readable.
 
 The safetensors fuzzer also reads its input as two bytes (the length of the data) and the JSON of a header; those files
 are named json_*.
@@ -83,10 +83,36 @@ CONFIGS = {
     "lfs": "version https://git-lfs.github.com/spec/v1\n",
 }
 
+QWEN_PATTERN = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+QWEN_TEXTS = {
+    "words": "don't THEY'RE x'lL a'\u017fb ..a _b\tc 12٣½",
+    "spaces": "a \n \n  b   1\r\n\r\n ?!\r\n\n \u3000\u2028\n\u0085",
+    "added": "<|im_start|>user\nhi<|im_end|><think>\n</think><|im_end|\u226f <<|im_end|>>",
+    "scripts": "猫 é e\u0301 한 م क\u093c กำ 👩\u200d👩\u200d👧 \u0315\u0323\u0300",
+}
+
+
+def qwen_files():
+    """A whole tokenizer.json in few bytes: the byte symbols, two rules, the tokens that templates need; and its faults."""
+    kept = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    tokens = [chr(b) for b in kept] + [chr(256 + i) for i in range(256 - len(kept))] + ["ab", "abc"]
+    def whole(**changes):
+        model = {"type": "BPE", "vocab": {t: i for i, t in enumerate(tokens)}, "merges": changes.pop("merges", ["a b", ["ab", "c"]])}
+        words = {"type": "Split", "pattern": {"Regex": QWEN_PATTERN}, "behavior": "Isolated", "invert": False}
+        root = {"added_tokens": [{"id": 258 + i, "content": c} for i, c in enumerate(("<|endoftext|>", "<|im_start|>", "<|im_end|>"))],
+                "normalizer": {"type": "NFC"}, "model": model,
+                "pre_tokenizer": {"type": "Sequence", "pretokenizers": [words, {"type": "ByteLevel", "add_prefix_space": False, "use_regex": False}]}}
+        return json.dumps(root | changes, separators=(",", ":"), ensure_ascii=False)
+    added = lambda **more: [{"id": 258 + i, "content": c} for i, c in enumerate(("<|endoftext|>", "<|im_start|>", "<|im_end|>"))] + [{"id": 261, "content": "é"} | more]
+    return {"whole": whole(), "merge_twice": whole(merges=["a b", "a b"]), "merge_number": whole(merges=[1]), "merge_unknown": whole(merges=["x y"]), "merge_missing": whole(merges=["a b"]),
+            "normalized": whole(added_tokens=added(normalized=True)), "lstrip": whole(added_tokens=added(lstrip=True)), "added_far": whole(added_tokens=added(id=99999)),
+            "added_taken": whole(added_tokens=added(id=7)), "added_none": whole(added_tokens=[]), "normalizer": whole(normalizer=None), "post": whole(post_processor={"type": "TemplateProcessing"}),
+            "words_only": json.dumps({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": []}}), "wordpiece": json.dumps({"model": {"type": "WordPiece"}})}
+
 
 def main():
-    safetensors, configs = ROOT / "safetensors", ROOT / "json_config"
-    for folder in (safetensors, configs):
+    safetensors, configs, qwen = ROOT / "safetensors", ROOT / "json_config", ROOT / "qwen_tokenizer"
+    for folder in (safetensors, configs, qwen):
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():
             old.unlink()
@@ -102,6 +128,8 @@ def main():
         (safetensors / name).write_bytes(data)
     for name, text in CONFIGS.items():
         (configs / name).write_bytes(text.encode())
+    for name, text in (QWEN_TEXTS | {f"json_{name}": text for name, text in qwen_files().items()}).items():
+        (qwen / name).write_bytes(text.encode())
 
 
 if __name__ == "__main__":
