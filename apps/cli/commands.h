@@ -40,7 +40,7 @@ struct GenerateOptions {
   PreviewFlags preview;
   std::optional<std::string> model, prompt, negative_prompt, sampling_method, schedule, rng, precision;
   std::optional<int> width, height, steps, clip_skip;
-  std::optional<double> cfg_scale, eta;
+  std::optional<double> cfg_scale, flow_shift, eta;
   std::optional<uint64_t> seed;
   bool random_seed = false;
   int batch_count = 1, batch_size = 1, verbose = 0;

@@ -105,6 +105,7 @@ Status read_request(const GenerateOptions& o, GenerateRequest& request, std::opt
   override_with(request.height, o.height);
   override_with(request.steps, o.steps);
   override_with(request.cfg_scale, o.cfg_scale);
+  override_with(request.flow_shift, o.flow_shift);
   override_with(request.seed, o.seed);
   override_with(request.sampling_method, o.sampling_method);
   override_with(request.schedule, o.schedule);
@@ -129,6 +130,11 @@ Result<Job> prepare(const GenerateOptions& o) {
   CHIARO_ASSIGN(job.outputs, OutputNames::make(o.output));
   CHIARO_TRY(read_preview(o.preview, job));
   if (!o.profile.empty()) CHIARO_TRY(check_writable(path_from_utf8(o.profile), "--profile"));
+  const std::string& denoiser = job.request.engine.parts.diffusion_model;
+  if (!denoiser.empty() && (!model || *model == denoiser)) {  // the parts are the model
+    job.model.name = denoiser;
+    return job;
+  }
   CHIARO_ASSIGN(job.model, find_model(model));
   return job;
 }

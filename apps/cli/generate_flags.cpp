@@ -48,7 +48,7 @@ void add_part_flags(CLI::App& app, PartOptions& o) {
   part("--clip_l", o.clip_l, "likewise the text encoder (for SD 2.x its OpenCLIP)");
   part("--clip_g", o.clip_g, "of SDXL: refused, as no supported family uses it");
   part("--t5xxl", o.t5xxl, "of Flux and SD3: refused likewise");
-  part("--llm", o.llm, "of Qwen-Image and Z-Image: refused likewise");
+  part("--llm", o.llm, "the language model that Qwen-Image and Z-Image read prompts with: a file or its folder");
   part("--taesd,--tae", o.taesd, "a TAESD, a small decoder: makes the pictures in place of the VAE");
   app.add_flag("--taesd-preview-only", o.taesd_preview_only, "the TAESD makes previews, the VAE the pictures");
   app.add_option("--prediction", o.prediction, "epsilon or v, where the model does not say (default: the model's)")
@@ -77,7 +77,7 @@ void add_request_flags(CLI::App& app, GenerateOptions& o) {
   add(app, "-H,--height", o.height, "pixels, 8 to 16384 (default: the model's)", "N");
   add(app, "--steps", o.steps, "sampling steps (default: 20, or what a distilled model is made for)", "N");
   add(app, "--cfg-scale", o.cfg_scale,
-      "how strictly to follow the prompt; 1: no guidance (default: 7, or none for a distilled model)", "X");
+      "how strictly to follow the prompt; 1: no guidance (default: 7, or what the model is made for)", "X");
   app.add_option_function<std::string>(
          "-s,--seed", [&o](const std::string& text) { read_seed(text, o); },
          "whole number; negative: a random one (default: 42)")
@@ -87,7 +87,10 @@ void add_request_flags(CLI::App& app, GenerateOptions& o) {
   app.add_option("--batch-size", o.batch_size,
                  "pictures computed together; changes speed and memory, never a byte (default: 1)")
       ->type_name("N");
-  add(app, "--sampling-method", o.sampling_method, "euler, euler_a, dpm++2m, ddim (default: the model's)", "NAME");
+  add(app, "--sampling-method", o.sampling_method, "euler, euler_a, heun, dpm++2m, ddim (default: the model's)",
+      "NAME");
+  add(app, "--flow-shift", o.flow_shift,
+      "of models of flows: more steps at high noise the larger it is (default: the model's; 3 is usual)", "X");
   add(app, "--schedule,--scheduler", o.schedule, "discrete or karras (default: discrete)", "NAME");
   add(app, "--rng", o.rng, "cuda or cpu: whose random numbers a seed gives (default: cuda)", "NAME");
   add(app, "--eta", o.eta, "fresh noise of ancestral samplers, 0 to 1 (default: 1)", "X");
@@ -125,6 +128,8 @@ void add_generate_flags(CLI::App& app, GenerateOptions& options) {
       std::string("Examples:\n"
                   "  chiaro -p \"a red apple on a blue background\"\n"
                   "  chiaro -m sd-v1-5.safetensors -p \"a lighthouse\" -n blurry -W 512 -H 512 --steps 30 -s 7\n"
+                  "  chiaro --diffusion-model z_image_turbo-Q4_K.gguf --llm Qwen3-4B-Q4_K_M.gguf --vae ae.safetensors "
+                  "-p \"a cat\"\n"
                   "  chiaro -p \"a cat\" -b 4 -s -1 -o cat_%03d.png     four pictures, random seed\n"
                   "  chiaro --from output.png --steps 40               the same picture, more steps\n"
                   "  echo \"a (small:1.3) boat\" | chiaro -p -           the prompt from standard input\n"

@@ -174,16 +174,30 @@ void add_convert(CLI::App& app, ConvertOptions& o) {
 
 void add_synth(CLI::App& app, SynthOptions& o) {
   auto* c = app.add_subcommand("synth", "write a checkpoint of random weights, with the real names and shapes");
-  c->add_option("model", o.model, "sd15, sd21, sd-turbo, taesd, zimage or qwen-image")->required()->type_name("MODEL");
+  c->add_option("model", o.model,
+                "sd15, sd21, sd-turbo, taesd, or a part: zimage, qwen3-4b, flux-vae; qwen-image, qwen2.5-vl-7b, "
+                "qwen-image-vae")
+      ->required()
+      ->type_name("MODEL");
   c->add_option("out", o.out, "FILE.safetensors, FILE.gguf, or a folder to be made")->required()->type_name("OUT");
   c->add_option("--type", o.type, "of the weights: f16, f32, bf16, f8_e4m3, for GGUF q8_0, q4_K, ... (default: f16)")
       ->type_name("TYPE");
   c->add_option("-s,--seed", o.seed, "of the weights (default: 0)")->type_name("N");
-  c->add_option("--layers", o.layers, "of a transformer, at full width (default: as published)")->type_name("N");
+  c->add_option("--layers", o.size.layers, "of a transformer (default: as published)")->type_name("N");
+  c->add_option("--width", o.size.width, "of a part's tokens, a multiple of 128; of an autoencoder's first channels")
+      ->type_name("N");
+  c->add_option("--context-width", o.size.context_width,
+                "of the prompts that zimage and qwen-image read; the width "
+                "of their text encoder")
+      ->type_name("N");
+  c->add_option("--vocabulary", o.size.vocabulary, "of a text encoder: rows of its table")->type_name("N");
   c->footer(
       "Examples:\n  chiaro synth sd15 random.safetensors\n  chiaro synth sd-turbo folder --type f8_e4m3\n"
       "  chiaro synth sd15 random.gguf --type q4_K\n"
-      "  chiaro synth zimage random.gguf --type q4_K --layers 2\n");
+      "  chiaro synth zimage z.gguf --type q4_K --layers 2\n"
+      "  chiaro synth qwen3-4b text.gguf --type q4_K --layers 2           with a tokenizer of bytes\n"
+      "  chiaro synth flux-vae vae.safetensors\n"
+      "  chiaro --diffusion-model z.gguf --llm text.gguf --vae vae.safetensors -p x   a picture of noise\n");
 }
 
 void set_up(CLI::App& app, Parsed& parsed) {

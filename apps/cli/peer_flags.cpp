@@ -21,6 +21,7 @@ constexpr DecidedFlag kDecided[] = {
     {"--color", false, "messages carry no colours"},
     {"--vae-tiling", false, "the picture is decoded whole"},
     {"--type", true, "weights keep the types of their file"},
+    {"--guidance", true, "it is for models that take guidance as an input (Flux); --cfg-scale guides all others"},
     {"--force-sdxl-vae-conv-scale", false, "the decoder computes in f32"},
 };
 
@@ -55,8 +56,6 @@ constexpr AbsentFlag kAbsent[] = {
     {"--img-cfg-scale", true, "use --cfg-scale: pictures are made from text alone"},
     {"--upscale-model", true, kScaleLater},
     {"--upscale-repeats", true, kScaleLater},
-    {"--flow-shift", true, "leave it out: no flow model is supported yet"},
-    {"--guidance", true, "use --cfg-scale: no distilled model is supported yet"},
     {"--slg-scale", true, kLeaveOut},
     {"--sigmas", true, "use --schedule discrete or karras, and --steps"},
     {"--timestep-shift", true, kLeaveOut},

@@ -10,6 +10,7 @@
 #include "graph_run.h"
 #include "model_path.h"
 #include "models/clip/model.h"
+#include "pipeline/flow_assembly.h"
 #include "pipeline/request.h"
 #include "pipeline/step_graph.h"
 #include "plan/print.h"
@@ -25,8 +26,9 @@ Result<Graph> graph_of_model(const PlanCommandOptions& o, Log& log) {
   request.width = o.width;
   request.height = o.height;
   CHIARO_ASSIGN(const ResolvedRequest resolved, resolve_request(*assembly, request));
+  if (o.stage == "encode" && assembly->flow) return build_prompt_states(*assembly, {.dtype = resolved.dtype});
   if (o.stage == "encode") {
-    return models::build_clip_text(assembly->clip, *assembly->clip_weights,
+    return models::build_clip_text(assembly->clip, *assembly->text_weights,
                                    {.batch = 2, .length = assembly->clip.positions});
   }
   if (o.stage == "decode") {
@@ -35,7 +37,7 @@ Result<Graph> graph_of_model(const PlanCommandOptions& o, Log& log) {
   StepRequest step;
   step.height = resolved.latent_height;
   step.width = resolved.latent_width;
-  step.context_length = assembly->clip.positions;
+  if (!assembly->flow) step.context_length = assembly->clip.positions;
   return build_step(*assembly, step);
 }
 

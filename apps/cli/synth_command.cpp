@@ -10,11 +10,12 @@
 #include "core/utf8_path.h"
 #include "exit_code.h"
 #include "models/synth.h"
-#include "models/synth_dit.h"
+#include "models/synth_part.h"
 #include "pipeline/clip_vocabulary.h"
 #include "progress_bar.h"
 #include "signals.h"
 #include "weights/convert.h"
+#include "weights/model_source.h"
 
 namespace chiaro::cli {
 namespace {
@@ -45,16 +46,21 @@ class Converted {
   Converted& operator=(const Converted&) = delete;
 
   const std::filesystem::path& plain() const { return plain_; }
-  Status finish(const std::string& architecture, const std::atomic<bool>& cancel, models::SynthReport& report) const {
+  // `said`: what the file says beside its tensors.
+  Status finish(GgufMetadata said, const std::atomic<bool>& cancel, models::SynthReport& report) const {
+    CHIARO_ASSIGN(ModelComponent plain, open_weights(plain_));
+    ConvertInput input;
+    input.weights = std::move(plain.weights);
+    input.metadata = std::move(plain.metadata);
+    input.gguf = std::move(said);
     ThreadPool pool(0);
     ConvertRequest request;
     request.in = plain_;
     request.out = out_;
     request.type = type_;
-    request.architecture = architecture;
     request.pool = &pool;
     request.cancel = &cancel;
-    CHIARO_ASSIGN(const ConvertReport converted, convert_model(request));
+    CHIARO_ASSIGN(const ConvertReport converted, convert_input(request, std::move(input)));
     report.bytes = converted.bytes;
     return {};
   }
@@ -88,14 +94,17 @@ Status check_output(const std::filesystem::path& out, DType type, bool one_netwo
 Result<models::SynthReport> synth(const SynthOptions& options, Console& console) {
   const bool taesd = options.model == "taesd";
   const auto model = models::synth_model_from_name(options.model);
-  const auto transformer = models::synth_dit_from_name(options.model);
-  if (!model && !taesd && !transformer) {
+  const auto part = models::synth_part_from_name(options.model);
+  if (!model && !taesd && !part) {
     return Error{ErrorCode::usage, "there is no model \"" + options.model + "\" to make", "",
-                 "use sd15, sd21, sd-turbo, taesd, zimage or qwen-image", ""};
-  }
-  if (options.layers != 0 && !transformer) {
-    return Error{ErrorCode::usage, "--layers is for diffusion transformers", "", "use it with zimage or qwen-image",
+                 "use sd15, sd21, sd-turbo, taesd, zimage, qwen-image, qwen3-4b, qwen2.5-vl-7b, flux-vae or "
+                 "qwen-image-vae",
                  ""};
+  }
+  const models::SynthSize& size = options.size;
+  if ((size.layers != 0 || size.width != 0 || size.context_width != 0 || size.vocabulary != 0) && !part) {
+    return Error{ErrorCode::usage, "sizes are for parts of models of flows", "",
+                 "use --layers and its like with zimage, qwen-image and their text encoders", ""};
   }
   models::SynthRequest request;
   CHIARO_ASSIGN(request.type, read_type(options.type));
@@ -120,13 +129,16 @@ Result<models::SynthReport> synth(const SynthOptions& options, Console& console)
     console.bar(fmt::format("{} {:.0f} of {:.0f} MB", bar_text(percent, 100, kBarWidth),
                             static_cast<double>(done) / kMega, static_cast<double>(total) / kMega));
   };
-  CHIARO_ASSIGN(models::SynthReport report, transformer ? synthesize_dit(*transformer, options.layers, request)
-                                            : taesd     ? models::synthesize_taesd(request)
-                                                        : models::synthesize(request));
-  std::string architecture;
-  if (transformer) architecture = models::synth_dit_architecture(*transformer);
-  if (model) architecture = *model == models::SynthModel::sd15 ? "sd1" : "sd2";
-  if (converted) CHIARO_TRY(converted->finish(architecture, *request.cancel, report));
+  CHIARO_ASSIGN(models::SynthReport report, part    ? synthesize_part(*part, size, request, converted.has_value())
+                                            : taesd ? models::synthesize_taesd(request)
+                                                    : models::synthesize(request));
+  if (!converted) return report;
+  GgufMetadata said;
+  if (part) {
+    CHIARO_ASSIGN(said, models::synth_part_metadata(*part, size));
+  }
+  if (model) said.add("general.architecture", std::string(*model == models::SynthModel::sd15 ? "sd1" : "sd2"));
+  CHIARO_TRY(converted->finish(std::move(said), *request.cancel, report));
   return report;
 }
 

@@ -4,14 +4,16 @@
 #include <cstdint>
 #include <string>
 
+#include "models/synth_part.h"
+
 namespace chiaro::cli {
 
 struct SynthOptions {
-  std::string model;  // "sd15", "sd21", "sd-turbo", "taesd", "zimage", "qwen-image"
+  std::string model;  // "sd15", "sd21", "sd-turbo", "taesd", or a part by synth_part_from_name
   std::string out;    // FILE.safetensors, FILE.gguf, or a folder to be made
   std::string type = "f16";
   uint64_t seed = 0;
-  int64_t layers = 0;  // of a diffusion transformer; 0: as published
+  models::SynthSize size;  // of a part
 };
 
 int run_synth(const SynthOptions& options);

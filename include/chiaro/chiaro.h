@@ -72,14 +72,17 @@ struct EngineSettings {
   bool operator==(const EngineSettings&) const = default;
 };
 
-// The model's own: 20 steps and a guidance of 7, or the few steps without guidance that a distilled model (SD-Turbo) is
-// made for.
+// The model's own: 20 steps and a guidance of 7 (Z-Image: 5, Qwen-Image: 4), or the few steps without guidance that a
+// distilled model (SD-Turbo, Z-Image-Turbo) is made for.
 inline constexpr int kModelsSteps = std::numeric_limits<int>::min();
 inline constexpr double kModelsGuidance = std::numeric_limits<double>::lowest();
+// The model's own shift of noise levels, which may depend on the size of the picture.
+inline constexpr double kModelsShift = 0;
 
 struct GenerateRequest {
-  std::string prompt = {}, negative_prompt = {};  // UTF-8; webui syntax: (word:1.2), [word], BREAK
-  int width = 0, height = 0;                      // pixels; 0: what the model was trained at. Any size >= 8
+  // UTF-8. For CLIP with webui syntax: (word:1.2), [word], BREAK; for language models literal.
+  std::string prompt = {}, negative_prompt = {};
+  int width = 0, height = 0;  // pixels; 0: what the model was trained at. Any size >= 8
   int steps = kModelsSteps;
   double cfg_scale = kModelsGuidance;  // 1 switches guidance off
   uint64_t seed = 42;
@@ -87,6 +90,7 @@ struct GenerateRequest {
   int batch_count = 1;               // picture i uses seed + i
   int batch_size = 1;                // pictures computed together; changes speed and memory, never a byte
   std::string sampling_method = {};  // empty: what the model's scheduler config names, else euler_a
+  double flow_shift = kModelsShift;  // above 0: of models of flows, in place of their own
   std::string schedule = {};         // empty or "discrete", "karras"
   std::string rng = "cuda";          // "cuda" or "cpu": whose normals a seed gives
   double eta = 1.0;                  // of ancestral samplers
@@ -181,7 +185,7 @@ Status save_picture(const std::string& path, const Picture& picture, const Gener
 // What a model consists of, for `inspect` and errors.
 struct ComponentInfo {
   std::string role;    // "text encoder", "diffusion", "vae"
-  std::string family;  // "CLIP-L", "UNet SD1.x", "AutoencoderKL"
+  std::string family;  // "CLIP-L", "UNet SD1.x", "AutoencoderKL", "Qwen3"
   int64_t tensors = 0, parameters = 0, bytes = 0;
   std::vector<std::pair<std::string, int64_t>> dtypes;  // name, tensors
 };

@@ -96,6 +96,9 @@ typedef struct chiaro_load_options {
    * module's layers are split by free memory. A preference: what a device cannot run moves to another, with a notice.
    * NULL: devices in their order. Errors: USAGE, with the modules or devices that there are. */
   const char* backend;
+  /* Parts of a model in files or component folders of their own; they win over `model`, which may be NULL where they
+   * are all there. NULL: none. */
+  const char *diffusion_model, *vae, *clip_l, *llm, *taesd;
 } chiaro_load_options;
 
 /* Sets every field to its default; `size` is sizeof(chiaro_load_options). */
@@ -135,7 +138,7 @@ typedef struct chiaro_picture {
 
 typedef struct chiaro_request {
   size_t size;                 /* set by chiaro_init_request */
-  const char* prompt;          /* webui syntax: (word:1.2), [word], BREAK */
+  const char* prompt;          /* for CLIP: (word:1.2), [word], BREAK */
   const char* negative_prompt; /* NULL: none */
   int width, height;           /* pixels; 0: what the model was trained at */
   int steps;                   /* the model's own unless changed */
@@ -154,6 +157,7 @@ typedef struct chiaro_request {
   void (*on_progress)(void* user_data, const chiaro_progress* progress); /* may be NULL */
   /* As soon as a picture is finished: it is not lost by a later error or cancel. Valid during the call. May be NULL. */
   void (*on_picture)(void* user_data, int index, const chiaro_picture* picture);
+  double flow_shift; /* above 0: of models of flows, in place of their own */
 } chiaro_request;
 
 typedef struct chiaro_pictures chiaro_pictures;

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kClipLWidth = 768;
 constexpr int64_t kOpenClipHWidth = 1024;
+constexpr int64_t kFluxLatents = 16;
 constexpr std::string_view kSgmEncoder = "conditioner.embedders.0.model.";
 
 // What stands before `end` in the names that end so, at a border of names; the shortest first.
@@ -64,21 +65,44 @@ std::optional<FoundNetwork<UnetConfig>> find_unet(const WeightMap& file) {
   return std::nullopt;
 }
 
+// The channels of an encoder's levels, in either naming; empty where it is not there.
+std::vector<int64_t> vae_channels(const WeightMap& file, const std::string& prefix) {
+  std::vector<int64_t> channels;
+  for (int level = 0; level < 8; ++level) {
+    const std::string at = std::to_string(level);
+    const int64_t width = std::max(side(file, prefix + "encoder.down." + at + ".block.0.conv1.weight", 0),
+                                   side(file, prefix + "encoder.down_blocks." + at + ".resnets.0.conv1.weight", 0));
+    if (width < 1) break;
+    channels.push_back(width);
+  }
+  return channels;
+}
+
+}  // namespace
+
 std::optional<FoundNetwork<VaeConfig>> find_vae(const WeightMap& file) {
   for (const std::string& prefix : prefixes_of(file, "decoder.conv_in.weight")) {
     if (!has_all(file, prefix, {"decoder.mid.block_1.conv1.weight"}) &&
         !has_all(file, prefix, {"decoder.mid_block.resnets.0.conv1.weight"})) {
       continue;
     }
+    if (has_all(file, prefix, {"decoder.norm_out.gamma"})) continue;  // Wan's, of three dimensions
     VaeConfig config = sd1_vae_config();
+    if (std::vector<int64_t> channels = vae_channels(file, prefix); !channels.empty()) config.channels = channels;
     config.latent_channels = side(file, prefix + "decoder.conv_in.weight", 1);
     if (config.latent_channels < 1) continue;
     config.quant_conv = file.has(prefix + "quant_conv.weight");
     config.post_quant_conv = file.has(prefix + "post_quant_conv.weight");
+    if (config.latent_channels == kFluxLatents && !config.post_quant_conv) {
+      config.scaling_factor = 0.3611;  // Flux's, of its published configuration
+      config.shift_factor = 0.1159;
+    }
     return FoundNetwork<VaeConfig>{prefix, config};
   }
   return std::nullopt;
 }
+
+namespace {
 
 // How many of `front`0.`end`, `front`1.`end`, ... are there in a row.
 int64_t count_layers(const WeightMap& file, const std::string& front, std::string_view end) {
@@ -117,7 +141,7 @@ struct Unread {
   std::string_view name;
 };
 // In this order: the first that is there names the file.
-constexpr std::array<Unread, 28> kUnread{{
+constexpr std::array<Unread, 26> kUnread{{
     {"lora_down.weight", "a LoRA"},
     {"lora_A.weight", "a LoRA"},
     {"lora_A.default.weight", "a LoRA"},
@@ -129,9 +153,7 @@ constexpr std::array<Unread, 28> kUnread{{
     {"joint_blocks.0.context_block.attn.qkv.weight", "Stable Diffusion 3"},
     {"double_blocks.0.img_attn.qkv.weight", "Flux"},
     {"single_transformer_blocks.0.attn.to_q.weight", "Flux"},
-    {"txt_norm.weight", "Qwen-Image"},
     {"transformer_blocks.0.attn.add_q_proj.weight", "Stable Diffusion 3"},
-    {"noise_refiner.0.attention.qkv.weight", "Z-Image"},
     {"blocks.0.cross_attn.k.weight", "Wan"},
     {"down_blocks.0.motion_modules.0.temporal_transformer.proj_in.weight", "AnimateDiff"},
     {"block.0.layer.0.SelfAttention.q.weight", "a T5 text encoder"},
@@ -163,8 +185,63 @@ std::string_view family_name(Family family) {
     case Family::sd1: return "Stable Diffusion 1.x";
     case Family::sd2: return "Stable Diffusion 2.x";
     case Family::sd_turbo: return "SD-Turbo";
+    case Family::zimage: return "Z-Image";
+    case Family::qwen_image: return "Qwen-Image";
   }
   return "";
+}
+
+std::optional<FoundNetwork<ZImageConfig>> find_zimage(const WeightMap& file) {
+  for (const std::string& prefix : prefixes_of(file, "cap_embedder.0.weight")) {
+    const ZImageConfig published;
+    const auto first_side = [&](const char* original, const std::string& canonical) {
+      return std::max(side(file, prefix + original, 0), side(file, prefix + canonical, 0));
+    };
+    ZImageConfig c;
+    c.width = side(file, prefix + "cap_embedder.1.weight", 0);
+    const int64_t head = first_side("layers.0.attention.q_norm.weight", "layers.0.attention.norm_q.weight");
+    if (head != published.head_width() || c.width % head != 0) continue;
+    c.heads = c.width / head;
+    c.context_width = side(file, prefix + "cap_embedder.0.weight", 0);
+    c.layers = count_layers(file, prefix + "layers.", ".attention_norm1.weight");
+    c.refiner_layers = count_layers(file, prefix + "noise_refiner.", ".attention_norm1.weight");
+    const int64_t patch = c.patch * c.patch;
+    c.in_channels = first_side("final_layer.linear.weight", "all_final_layer.2-1.linear.weight") / patch;
+    if (c.in_channels >= 1 && c.layers >= 1) return FoundNetwork<ZImageConfig>{prefix, std::move(c)};
+  }
+  return std::nullopt;
+}
+
+std::optional<FoundNetwork<QwenImageConfig>> find_qwen_image(const WeightMap& file) {
+  for (const std::string& prefix : prefixes_of(file, "txt_norm.weight")) {
+    QwenImageConfig c;
+    const int64_t width = side(file, prefix + "img_in.weight", 0);
+    const int64_t head = side(file, prefix + "transformer_blocks.0.attn.norm_q.weight", 0);
+    if (head != c.head_width || width % head != 0) continue;
+    c.heads = width / head;
+    c.patch_channels = side(file, prefix + "img_in.weight", 1);
+    c.out_channels = side(file, prefix + "proj_out.weight", 0) / (c.patch * c.patch);
+    c.context_width = side(file, prefix + "txt_norm.weight", 0);
+    c.layers = count_layers(file, prefix + "transformer_blocks.", ".attn.to_q.weight");
+    if (c.out_channels >= 1 && c.layers >= 1) return FoundNetwork<QwenImageConfig>{prefix, std::move(c)};
+  }
+  return std::nullopt;
+}
+
+std::optional<FoundNetwork<WanVaeConfig>> find_wan_vae(const WeightMap& file) {
+  for (const std::string_view end : {"decoder.middle.0.residual.0.gamma", "decoder.mid_block.resnets.0.norm1.gamma"}) {
+    for (const std::string& prefix : prefixes_of(file, end)) {
+      WanVaeConfig c;
+      const auto first_side = [&](const char* original, const char* canonical) {
+        return std::max(side(file, prefix + original, 0), side(file, prefix + canonical, 0));
+      };
+      c.base_channels = first_side("decoder.head.0.gamma", "decoder.norm_out.gamma");
+      // Another number of latents is another model, whose means are not known.
+      if (c.base_channels < 1 || first_side("conv2.weight", "post_quant_conv.weight") != c.latent_channels) continue;
+      return FoundNetwork<WanVaeConfig>{prefix, std::move(c)};
+    }
+  }
+  return std::nullopt;
 }
 
 FoundNetworks find_networks(const WeightMap& file) {

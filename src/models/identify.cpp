@@ -9,7 +9,11 @@
 #include "models/detect.h"
 #include "models/manifest.h"
 #include "models/needs.h"
+#include "models/qwen_image/manifest.h"
+#include "models/qwen_text/manifest.h"
 #include "models/taesd/manifest.h"
+#include "models/wan_vae/manifest.h"
+#include "models/zimage/manifest.h"
 #include "weights/printable.h"
 
 namespace chiaro::models {
@@ -40,8 +44,9 @@ class Identifier {
     found_ = find_networks(file_.weights);
     if (found_.unet) family_ = family_of(found_.unet->config);
     add_networks();
+    add_flow_networks();
     add_taesd();
-    id_.whole = found_.unet && found_.vae && found_.clip && family_.has_value();
+    id_.whole = (found_.unet && found_.vae && found_.clip && family_.has_value()) || (denoiser_ && text_ && decoder_);
     id_.is = what();
     note_oddities();
     return std::move(id_);
@@ -85,6 +90,35 @@ class Identifier {
     }
   }
 
+  // Of models of flows; the autoencoder of Flux is an AutoencoderKL.
+  void add_flow_networks() {
+    const WeightMap& file = file_.weights;
+    if (const auto zimage = find_zimage(file)) {
+      family_ = Family::zimage;
+      denoiser_ = true;
+      add("diffusion", "transformer of Z-Image", zimage->prefix,
+          zimage_weights(file.with_prefix(zimage->prefix), zimage->config), zimage_needs(zimage->config));
+    }
+    if (const auto qwen = find_qwen_image(file)) {
+      family_ = Family::qwen_image;
+      denoiser_ = true;
+      add("diffusion", "transformer of Qwen-Image", qwen->prefix, qwen_image_weights(file.with_prefix(qwen->prefix)),
+          qwen_image_needs(qwen->config));
+    }
+    if (const auto wan = find_wan_vae(file)) {
+      decoder_ = true;
+      add("vae", "Wan autoencoder", wan->prefix, wan_vae_weights(file.with_prefix(wan->prefix), wan->config),
+          wan_vae_needs(wan->config));
+    }
+    decoder_ = decoder_ || found_.vae.has_value();
+    const auto text = qwen_text_weights(file);
+    const auto config = text.ok() ? shown_qwen_text_config(*text) : std::nullopt;
+    if (!config) return;
+    text_ = true;
+    add("text encoder", config->qk_norm ? "text model of Qwen3" : "text model of Qwen2.5-VL", "", text,
+        qwen_text_needs(*config));
+  }
+
   void add_taesd() {
     const auto taesd = find_taesd(file_.weights);
     if (!taesd) return;
@@ -112,7 +146,7 @@ class Identifier {
     const std::string family = family_ ? std::string(family_name(*family_)) : "an unknown family";
     if (is_lora()) return "a LoRA: changes to a model, not a model";
     if (id_.whole) return "a checkpoint of " + family;
-    const std::string unread = unread_family(file_.weights);
+    const std::string unread = denoiser_ || text_ ? "" : unread_family(file_.weights);
     if (!found_.unet && !unread.empty() && unread != "a TAESD") return unread + architecture();
     std::string parts;
     for (const IdentifiedPart& part : id_.parts) parts += (parts.empty() ? "" : ", ") + part.what;
@@ -152,6 +186,7 @@ class Identifier {
   const ModelComponent& file_;
   FoundNetworks found_;
   std::optional<Family> family_;
+  bool denoiser_ = false, text_ = false, decoder_ = false;  // of models of flows
   Identity id_;
 };
 

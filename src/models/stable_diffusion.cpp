@@ -167,9 +167,11 @@ Status ignore_replaced(const ModelSource& source) {
   return {};
 }
 
-Status set_taesd(StableDiffusion& sd, const ModelSource& source) {
+}  // namespace
+
+Result<std::optional<SmallAutoencoder>> find_small_autoencoder(const ModelSource& source) {
   const ModelComponent* part = source.part("taesd");
-  if (part == nullptr) return {};
+  if (part == nullptr) return std::optional<SmallAutoencoder>();
   const auto found = find_taesd(part->weights);
   if (!found || !found->decoder) {
     const std::string family = unread_family(part->weights);
@@ -184,9 +186,10 @@ Status set_taesd(StableDiffusion& sd, const ModelSource& source) {
     CHIARO_ASSIGN(taesd.config, read_taesd_config(*part->config));
   }
   CHIARO_ASSIGN(taesd.weights, taesd_weights(part->weights, *found));
-  sd.taesd = std::move(taesd);
-  return {};
+  return std::optional(std::move(taesd));
 }
+
+namespace {
 
 Result<StableDiffusion> from_files(const ModelSource& source) {
   const Places at = places_of(source);
@@ -197,7 +200,7 @@ Result<StableDiffusion> from_files(const ModelSource& source) {
   const auto vae = found_in(at.vae).vae;
   const FoundNetworks texts = found_in(at.clip);
   StableDiffusion sd;
-  CHIARO_TRY(set_taesd(sd, source));
+  CHIARO_ASSIGN(sd.taesd, find_small_autoencoder(source));
   if (!unet || (!vae && !sd.taesd) || !texts.clip) {
     return incomplete(source, at, unet.has_value(), vae.has_value(), texts.clip.has_value());
   }
@@ -280,11 +283,11 @@ Status check_parts(const ModelSource& source) {
   };
   constexpr std::array<Later, 3> kLater{{{"clip_g", "SDXL and Stable Diffusion 3"},
                                          {"t5xxl", "Stable Diffusion 3 and Flux"},
-                                         {"llm", "models that read texts with a language model"}}};
+                                         {"llm", "Z-Image and Qwen-Image"}}};
   for (const Later& later : kLater) {
     if (source.part(later.part) == nullptr) continue;
     return Error{ErrorCode::usage, fmt::format("--{} has no use", later.part),
-                 fmt::format("it is for {}, which are not read yet", later.families), "leave it out", ""};
+                 fmt::format("it is for {}, and this is no such model", later.families), "leave it out", ""};
   }
   return {};
 }
@@ -296,7 +299,7 @@ Result<StableDiffusion> find_stable_diffusion(const ModelSource& source) {
   if (source.kind != ModelKind::diffusers_folder) return from_files(source);
   CHIARO_ASSIGN(StableDiffusion sd, from_folder(source));
   CHIARO_TRY(replace_parts(sd, source));
-  CHIARO_TRY(set_taesd(sd, source));
+  CHIARO_ASSIGN(sd.taesd, find_small_autoencoder(source));
   sd.family = family_of(sd.unet.config);
   return sd;
 }

@@ -44,6 +44,10 @@ struct StableDiffusion {
   StatedPrediction prediction;   // for files; a folder's scheduler says it
 };
 
+// The TAESD given beside a model, or nothing. Errors: usage for one that is none or lacks its decoder; those of
+// reading.
+Result<std::optional<SmallAutoencoder>> find_small_autoencoder(const ModelSource& source);
+
 // From a diffusers folder (text_encoder, unet, vae with their config.json), a single file of SD 1.x, 2.x or SD-Turbo,
 // or parts in files of their own, which win over the model's. Leftovers of training are marked as known.
 // Errors: bad_file; unsupported, naming the family of a file that is not read, or what is missing and the flag for it,

@@ -5,49 +5,36 @@
 
 #include "core/utf8_path.h"
 #include "models/clip/model.h"
+#include "models/flow_model.h"
 #include "models/nearest.h"
 #include "models/stable_diffusion.h"
 #include "models/taesd/model.h"
 #include "models/unet/model.h"
 #include "models/vae/model.h"
 #include "pipeline/clip_vocabulary.h"
+#include "pipeline/flow_assembly.h"
 #include "weights/printable.h"
 
 namespace chiaro {
 namespace {
 
-// A component's share of `info`: how many tensors, of which types.
-ComponentInfo describe(std::string role, std::string family, const WeightMap& map) {
-  ComponentInfo info{std::move(role), std::move(family), 0, 0, 0, {}};
-  std::map<std::string, int64_t> dtypes;
-  for (const std::string& name : map.names()) {
-    const TensorDataPtr tensor = map.find(name);
-    ++info.tensors;
-    info.parameters += tensor->desc.count();
-    info.bytes += tensor->desc.dense_bytes();
-    ++dtypes[std::string(dtype_name(tensor->desc.dtype))];
-  }
-  info.dtypes.assign(dtypes.begin(), dtypes.end());
-  return info;
-}
-
 // Takes the networks over, and what they consist of into the info.
 void set_networks(Assembly& a, models::StableDiffusion found) {
-  a.info.components = {describe("text encoder", "CLIP text model", found.clip.weights),
-                       describe("diffusion", "UNet", found.unet.weights),
-                       describe("vae", "AutoencoderKL", found.vae.weights)};
+  a.info.components = {describe_component("text encoder", "CLIP text model", found.clip.weights),
+                       describe_component("diffusion", "UNet", found.unet.weights),
+                       describe_component("vae", "AutoencoderKL", found.vae.weights)};
   if (!found.has_vae) a.info.components.pop_back();
   a.has_vae = found.has_vae;
   if (found.taesd) {
-    a.info.components.push_back(describe("small decoder", "TAESD", found.taesd->weights));
+    a.info.components.push_back(describe_component("small decoder", "TAESD", found.taesd->weights));
     a.taesd = found.taesd->config;
     a.taesd_weights = std::make_unique<nn::MapSource>(std::move(found.taesd->weights));
   }
   a.clip = found.clip.config;
   a.unet = std::move(found.unet.config);
   a.vae = std::move(found.vae.config);
-  a.clip_weights = std::make_unique<nn::MapSource>(std::move(found.clip.weights));
-  a.unet_weights = std::make_unique<nn::MapSource>(std::move(found.unet.weights));
+  a.text_weights = std::make_unique<nn::MapSource>(std::move(found.clip.weights));
+  a.denoiser_weights = std::make_unique<nn::MapSource>(std::move(found.unet.weights));
   a.vae_weights = std::make_unique<nn::MapSource>(std::move(found.vae.weights));
 }
 
@@ -176,7 +163,7 @@ bool is_turbo(const Assembly& a, std::optional<models::Family> family, const Mod
          noise.prediction == Prediction::epsilon && !noise.zero_terminal_snr;
 }
 
-Status read_model(Assembly& a, const ModelSource& source, const AssembleRequest& request, Log& log) {
+Status read_stable_diffusion(Assembly& a, const ModelSource& source, const AssembleRequest& request, Log& log) {
   CHIARO_ASSIGN(models::StableDiffusion found, models::find_stable_diffusion(source));
   if (!found.has_vae && request.taesd_preview_only) {
     return Error{ErrorCode::usage, "the model has no decoder", "its TAESD is to make previews only", "give --vae FILE",
@@ -198,18 +185,21 @@ Status read_model(Assembly& a, const ModelSource& source, const AssembleRequest&
   CHIARO_TRY(folder ? read_folder(a, source) : use_family_defaults(a, *family, stated, log));
   if (!folder) a.info.kind = source.kind == ModelKind::parts ? "files of parts" : "single file";
   if (is_turbo(a, family, source)) use_turbo_defaults(a);
-  if (!request.prediction || *request.prediction == a.noise->config().prediction) return {};
-  NoiseConfig noise = a.noise->config();
-  noise.prediction = *request.prediction;
-  CHIARO_ASSIGN(a.noise, NoiseSchedule::make(noise));
+  if (request.prediction && *request.prediction != a.noise->config().prediction) {
+    NoiseConfig noise = a.noise->config();
+    noise.prediction = *request.prediction;
+    CHIARO_ASSIGN(a.noise, NoiseSchedule::make(noise));
+  }
+  a.info.prediction = a.noise->config().prediction == Prediction::v ? "v_prediction" : "epsilon";
+  a.info.default_width = a.info.default_height = static_cast<int>(a.unet.sample_size * a.vae.scale());
   return {};
 }
 
 // Builds every network once, small, so that a missing or misshaped weight is found before any work.
 Status check_networks(Assembly& a) {
   const auto side = static_cast<int64_t>(1) << (a.unet.levels.size() - 1);
-  CHIARO_TRY(models::build_clip_text(a.clip, *a.clip_weights, {.length = a.clip.positions}));
-  CHIARO_TRY(models::build_unet(a.unet, *a.unet_weights, {.height = side, .width = side}));
+  CHIARO_TRY(models::build_clip_text(a.clip, *a.text_weights, {.length = a.clip.positions}));
+  CHIARO_TRY(models::build_unet(a.unet, *a.denoiser_weights, {.height = side, .width = side}));
   if (a.taesd) CHIARO_TRY(models::build_taesd_decoder(*a.taesd, *a.taesd_weights, {.height = side, .width = side}));
   if (!a.has_vae) return {};
   CHIARO_TRY(models::build_vae_decoder(a.vae, *a.vae_weights, {.height = side, .width = side}));
@@ -279,7 +269,7 @@ Status check_fit(const Assembly& a) {
 // Where a network cannot be built, how much of a model is there.
 Error with_share(Error error, const Assembly& a, const ModelSource& source) {
   const auto checkpoint = source.components.find(kCheckpointComponent);
-  if (error.code == ErrorCode::bad_file && checkpoint != source.components.end()) {
+  if (error.code == ErrorCode::bad_file && !a.flow && checkpoint != source.components.end()) {
     const WeightMap* file = &checkpoint->second.weights;
     error.why += "; " + models::nearest_family({file, file, file}).text();
   }
@@ -287,6 +277,48 @@ Error with_share(Error error, const Assembly& a, const ModelSource& source) {
 }
 
 }  // namespace
+
+int64_t Assembly::size_multiple() const {
+  if (flow) return latent_scale() * flow->patch();
+  return vae.scale() << (unet.levels.size() - 1);
+}
+
+int64_t Assembly::latent_channels() const {
+  return flow && flow->wan_vae ? flow->wan_vae->latent_channels : vae.latent_channels;
+}
+
+int64_t Assembly::latent_scale() const {
+  return flow && flow->wan_vae ? flow->wan_vae->scale() : vae.scale();
+}
+
+int64_t Assembly::context_width() const {
+  return flow ? flow->text.width : clip.width;
+}
+
+Result<NoiseSchedule> Assembly::noise_for(int64_t latent_height, int64_t latent_width,
+                                          std::optional<double> flow_shift) const {
+  if (!flow) return *noise;
+  FlowConfig schedule = flow->schedule;
+  if (flow_shift) {
+    schedule.shift = *flow_shift;
+    schedule.dynamic = false;
+  }
+  return NoiseSchedule::make(schedule, latent_height * latent_width / (flow->patch() * flow->patch()));
+}
+
+ComponentInfo describe_component(std::string role, std::string family, const WeightMap& map) {
+  ComponentInfo info{std::move(role), std::move(family), 0, 0, 0, {}};
+  std::map<std::string, int64_t> dtypes;
+  for (const std::string& name : map.names()) {
+    const TensorDataPtr tensor = map.find(name);
+    ++info.tensors;
+    info.parameters += tensor->desc.count();
+    info.bytes += tensor->desc.dense_bytes();
+    ++dtypes[std::string(dtype_name(tensor->desc.dtype))];
+  }
+  info.dtypes.assign(dtypes.begin(), dtypes.end());
+  return info;
+}
 
 Result<std::unique_ptr<Assembly>> assemble(const std::string& path, Log& log) {
   AssembleRequest request;
@@ -300,10 +332,11 @@ Result<std::unique_ptr<Assembly>> assemble(const AssembleRequest& request, Log& 
   auto assembly = std::make_unique<Assembly>();
   Assembly& a = *assembly;
   a.info.path = path_to_utf8(source.path);
-  Status made = read_model(a, source, request, log);
+  Status made = models::is_flow_model(source) ? read_flow_model(a, source, request, log)
+                                              : read_stable_diffusion(a, source, request, log);
   if (!made.ok()) return std::move(made).error().at(a.info.path);
-  CHIARO_TRY(check_fit(a));
-  Status checked = check_networks(a);
+  CHIARO_TRY(a.flow ? check_flow_fit(a) : check_fit(a));
+  Status checked = a.flow ? check_flow_networks(a) : check_networks(a);
   for_each_component(source, [&](const ModelComponent& c) { collect_report(a.info, c, log); });
   if (!checked.ok()) return with_share(std::move(checked).error(), a, source);
   for_each_component(source, [&](const ModelComponent& c) {
@@ -313,8 +346,6 @@ Result<std::unique_ptr<Assembly>> assemble(const AssembleRequest& request, Log& 
   for (const std::string& name : source.ignored) {
     log(LogLevel::info, LogCategory::weights, "component \"{}\" has no effect here", name);
   }
-  a.info.prediction = a.noise->config().prediction == Prediction::v ? "v_prediction" : "epsilon";
-  a.info.default_width = a.info.default_height = static_cast<int>(a.unet.sample_size * a.vae.scale());
   return assembly;
 }
 

@@ -123,10 +123,15 @@ Status load(const chiaro_load_options* theirs, chiaro_session** out) {
   *out = nullptr;
   chiaro_load_options o = default_load_options();
   CHIARO_TRY(read_struct(theirs, o, "the load options"));
-  if (o.model == nullptr) return usage("no model was named");
+  if (o.model == nullptr && o.diffusion_model == nullptr) return usage("no model was named");
   if (o.disabled_op_count > 0 && o.disabled_ops == nullptr) return usage("disabled_ops is NULL");
   chiaro::LoadOptions options;
-  options.model = o.model;
+  options.model = text_of(o.model);
+  options.parts.diffusion_model = text_of(o.diffusion_model);
+  options.parts.vae = text_of(o.vae);
+  options.parts.clip_l = text_of(o.clip_l);
+  options.parts.llm = text_of(o.llm);
+  options.parts.taesd = text_of(o.taesd);
   options.threads = o.threads;
   options.precision = text_of(o.precision, "auto");
   options.fuse = o.fuse != 0;
@@ -163,6 +168,7 @@ chiaro::GenerateRequest request_of(const chiaro_request& r) {
   request.eta = r.eta;
   request.clip_skip = r.clip_skip;
   request.strict = r.strict != 0;
+  request.flow_shift = r.flow_shift;
   return request;
 }
 

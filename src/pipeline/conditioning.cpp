@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/clip/model.h"
+#include "pipeline/llm_conditioning.h"
 #include "text/clip_chunks.h"
 #include "text/prompt.h"
 
@@ -21,13 +22,7 @@ struct Side {
 Result<Side> chunk_side(const Assembly& a, std::string_view name, const std::string& text,
                         std::vector<std::string>& notices) {
   const Prompt prompt = parse_prompt(text, PromptPolicy::weights);
-  for (const std::string& notice : prompt.notices) notices.push_back(fmt::format("{}: {}", name, notice));
-  for (const LoraTag& lora : prompt.loras) {
-    notices.push_back(fmt::format("{}: LoRA \"{}\" was not applied: LoRAs are not supported yet", name, lora.name));
-  }
-  for (const RefusedTag& tag : prompt.refused) {
-    notices.push_back(fmt::format("{}: {} was refused: {}", name, tag.text, tag.reason));
-  }
+  note_prompt(name, prompt, notices);
   ClipChunkOptions options;
   options.chunk_tokens = static_cast<size_t>(a.clip.positions) - 2;
   options.max_chunks = kMostChunks;
@@ -67,7 +62,7 @@ Status run_encoder(const Assembly& a, StageRunner& runner, const ConditioningReq
   }
   const std::string key =
       fmt::format("text encoder, {} chunks, skip {}, {}", clip.batch, clip.skip, dtype_name(clip.dtype));
-  CHIARO_ASSIGN(auto executor, runner.executor(key, [&] { return build_clip_text(a.clip, *a.clip_weights, clip); }));
+  CHIARO_ASSIGN(auto executor, runner.executor(key, [&] { return build_clip_text(a.clip, *a.text_weights, clip); }));
   const Binding inputs[] = {bind_port("ids", ids)};
   const Binding outputs[] = {bind_port("states", states)};
   return executor->run(inputs, outputs, options);
@@ -75,8 +70,19 @@ Status run_encoder(const Assembly& a, StageRunner& runner, const ConditioningReq
 
 }  // namespace
 
+void note_prompt(std::string_view name, const Prompt& prompt, std::vector<std::string>& notices) {
+  for (const std::string& notice : prompt.notices) notices.push_back(fmt::format("{}: {}", name, notice));
+  for (const LoraTag& lora : prompt.loras) {
+    notices.push_back(fmt::format("{}: LoRA \"{}\" was not applied: LoRAs are not supported yet", name, lora.name));
+  }
+  for (const RefusedTag& tag : prompt.refused) {
+    notices.push_back(fmt::format("{}: {} was refused: {}", name, tag.text, tag.reason));
+  }
+}
+
 Result<Conditioning> encode_prompts(const Assembly& a, StageRunner& runner, const ConditioningRequest& request,
                                     const RunOptions& options) {
+  if (a.flow) return encode_llm_prompts(a, runner, request, options);
   Conditioning result;
   std::vector<Side> sides;
   if (request.guided) {

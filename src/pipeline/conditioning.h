@@ -1,8 +1,9 @@
-// Conditioning: from the two prompts to the context that the UNet reads.
+// Conditioning: from the two prompts to the context that the denoiser reads.
 #pragma once
 
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "pipeline/assembly.h"
@@ -10,9 +11,13 @@
 
 namespace chiaro {
 
+struct Prompt;
+
 struct Conditioning {
-  std::vector<float> context;  // [G,L,D]: negative then positive where guided, else the positive alone
-  int64_t rows = 0, length = 0, width = 0;
+  // CLIP: [G,L,D], negative then positive where guided, else the positive alone. Language models: [1,L,D], and the
+  // negative prompt's states [1,negative_length,D] apart, as they are of another length.
+  std::vector<float> context, negative;
+  int64_t rows = 0, length = 0, width = 0, negative_length = 0;
   std::vector<std::string> notices;  // what was cut, refused or has no effect
 };
 
@@ -22,6 +27,9 @@ struct ConditioningRequest {
   int clip_skip = 0;
   DType dtype = DType::f32;
 };
+
+// What `prompt` asks for and does not get: LoRAs, refused tags, syntax without effect.
+void note_prompt(std::string_view name, const Prompt& prompt, std::vector<std::string>& notices);
 
 // Tokenises, encodes chunk by chunk and applies the weights (text/clip_chunks.h). Errors: usage, non_finite, cancelled,
 // out_of_memory.

@@ -109,10 +109,10 @@ Status check_preview(const PreviewOptions& options, const Assembly& a) {
 }
 
 Result<LatentColours> fit_latent_colours(const Assembly& a, StageRunner& runner, const RunOptions& options) {
-  const std::vector<float> latents = fit_latents(a.vae.latent_channels);
+  const std::vector<float> latents = fit_latents(a.latent_channels());
   const DecodeSize size{kFitSide, kFitSide, a.taesd_decodes};
   CHIARO_ASSIGN(const std::vector<float> image, decode_image(a, runner, size, latents, DType::f32, options));
-  return least_squares(latents, image, a.vae.latent_channels, a.vae.scale());
+  return least_squares(latents, image, a.latent_channels(), a.latent_scale());
 }
 
 std::vector<float> coloured_latents(const LatentColours& colours, std::span<const float> latents, int64_t height,
@@ -139,7 +139,7 @@ std::vector<float> coloured_latents(const LatentColours& colours, std::span<cons
 }
 
 Result<Picture> Previews::make(std::span<const float> latents, DType dtype, const RunOptions& options) {
-  const int64_t height = request_.latent_height, width = request_.latent_width, scale = assembly_.vae.scale();
+  const int64_t height = request_.latent_height, width = request_.latent_width, scale = assembly_.latent_scale();
   if (callbacks_.preview.kind != PreviewKind::proj) {
     const DecodeSize size{height, width, callbacks_.preview.kind == PreviewKind::tae};
     CHIARO_ASSIGN(const std::vector<float> image, decode_image(assembly_, runner_, size, latents, dtype, options));
@@ -154,7 +154,7 @@ Result<Picture> Previews::make(std::span<const float> latents, DType dtype, cons
 Status Previews::show(std::span<const float> x, std::span<const float> denoised, int first, int step, DType dtype,
                       const RunOptions& options) {
   if (failed_ || step % callbacks_.preview.interval != 0) return {};
-  const auto one = static_cast<size_t>(assembly_.vae.latent_channels * request_.latent_height * request_.latent_width);
+  const auto one = static_cast<size_t>(assembly_.latent_channels() * request_.latent_height * request_.latent_width);
   Result<Picture> picture = make((callbacks_.preview.noisy ? x : denoised).first(one), dtype, options);
   Status shown;
   if (picture.ok()) {

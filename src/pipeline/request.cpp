@@ -36,6 +36,10 @@ Status check_numbers(const GenerateRequest& r) {
     return usage(fmt::format("a guidance of {} makes no picture", r.cfg_scale), "it must be a number up to 1000",
                  "--cfg-scale 7 is usual");
   }
+  if (!(r.flow_shift >= kModelsShift) || !std::isfinite(r.flow_shift)) {
+    return usage(fmt::format("a flow shift of {} makes no picture", r.flow_shift), "it is a number above 0",
+                 "leave --flow-shift out for the model's own, or use 3");
+  }
   if (!(r.eta >= 0 && r.eta <= 1)) {
     return usage(fmt::format("eta {} is out of range", r.eta), "0 to 1", "leave --eta out for the usual 1");
   }
@@ -44,6 +48,20 @@ Status check_numbers(const GenerateRequest& r) {
                  "leave --clip-skip out");
   }
   return {};
+}
+
+int64_t round_up(int64_t value, int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+// The request's shift of a flow's noise levels; nothing where the model's own holds.
+std::optional<double> shift_of(const Assembly& a, ResolvedRequest& out) {
+  GenerateRequest& r = out.request;
+  if (!(r.flow_shift > kModelsShift)) return std::nullopt;
+  if (a.flow) return r.flow_shift;
+  out.notices.emplace_back("--flow-shift has no effect: this is no model of flows");
+  r.flow_shift = kModelsShift;
+  return std::nullopt;
 }
 
 Status resolve_sampler(const Assembly& a, ResolvedRequest& out) {
@@ -68,15 +86,36 @@ Status resolve_sampler(const Assembly& a, ResolvedRequest& out) {
     out.notices.push_back(fmt::format("--schedule karras has no effect on {}", out.sampler->name));
     r.schedule = "discrete";
   }
+  if (a.flow && request.schedule == ScheduleKind::karras) {
+    out.notices.push_back(fmt::format("--schedule karras has no effect on {}: --flow-shift moves its noise levels",
+                                      models::family_name(a.flow->family)));
+    r.schedule = "discrete";
+    request.schedule = ScheduleKind::discrete;
+  }
   if (!out.sampler->fresh_noise && r.eta != GenerateRequest{}.eta) {
     out.notices.push_back(fmt::format("--eta has no effect on {}, which adds no noise", out.sampler->name));
   }
-  CHIARO_ASSIGN(out.run, out.sampler->plan(*a.noise, request));
+  CHIARO_ASSIGN(const NoiseSchedule noise, a.noise_for(out.latent_height, out.latent_width, shift_of(a, out)));
+  CHIARO_ASSIGN(out.run, out.sampler->plan(noise, request));
   return {};
 }
 
-int64_t round_up(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
+void resolve_size(const Assembly& a, ResolvedRequest& out) {
+  const GenerateRequest& r = out.request;
+  const int64_t multiple = a.size_multiple();
+  const int64_t height = round_up(r.height, multiple), width = round_up(r.width, multiple);
+  out.latent_height = height / a.latent_scale();
+  out.latent_width = width / a.latent_scale();
+  out.crop_x = static_cast<int>((width - r.width) / 2);
+  out.crop_y = static_cast<int>((height - r.height) / 2);
+}
+
+// Half precision ends at 65,504, which the residuals of these models pass: bf16 is as wide as f32.
+void widen_precision(const Assembly& a, ResolvedRequest& out) {
+  if (!a.flow || out.dtype != DType::f16) return;
+  out.dtype = DType::bf16;
+  out.notices.push_back(
+      fmt::format("{} overflows in f16: bf16 is used in its place", models::family_name(a.flow->family)));
 }
 
 }  // namespace
@@ -98,6 +137,7 @@ Result<ResolvedRequest> resolve_request(const Assembly& a, const GenerateRequest
   if (r.steps == kModelsSteps) r.steps = a.default_steps;
   if (r.cfg_scale == kModelsGuidance) r.cfg_scale = a.default_guidance;
   CHIARO_TRY(check_numbers(r));
+  resolve_size(a, out);
   CHIARO_TRY(resolve_sampler(a, out));
   if (r.rng != "cuda" && r.rng != "cpu") {
     return usage(fmt::format("there is no random generator \"{}\"", r.rng), "", "use --rng cuda or --rng cpu");
@@ -106,6 +146,7 @@ Result<ResolvedRequest> resolve_request(const Assembly& a, const GenerateRequest
   if (!r.precision.empty()) {
     CHIARO_ASSIGN(out.dtype, activation_dtype(r.precision));
   }
+  widen_precision(a, out);
   r.precision = std::string(dtype_name(out.dtype));
   out.rng = r.rng == "cpu" ? RngKind::cpu : RngKind::cuda;
   if (r.random_seed) {
@@ -115,12 +156,6 @@ Result<ResolvedRequest> resolve_request(const Assembly& a, const GenerateRequest
   }
   if (r.clip_skip < 1) r.clip_skip = 1;
   out.guided = r.cfg_scale != 1.0;
-  const int64_t multiple = a.size_multiple();
-  const int64_t height = round_up(r.height, multiple), width = round_up(r.width, multiple);
-  out.latent_height = height / a.vae.scale();
-  out.latent_width = width / a.vae.scale();
-  out.crop_x = static_cast<int>((width - r.width) / 2);
-  out.crop_y = static_cast<int>((height - r.height) / 2);
   return out;
 }
 

@@ -33,9 +33,10 @@ struct Latents {
 };
 
 std::string step_key(const StepRequest& s) {
+  const std::string guided = s.guided ? fmt::format(", guided by {}", s.negative_length) : "";
   return fmt::format("sampling step, {} pictures, latents {}x{}, context {}{}{}{}, {}", s.pictures, s.width, s.height,
-                     s.context_length, s.guided ? ", guided" : "", s.history ? ", history" : "",
-                     s.fresh_noise ? ", noise" : "", dtype_name(s.dtype));
+                     s.context_length, guided, s.history ? ", history" : "", s.fresh_noise ? ", noise" : "",
+                     dtype_name(s.dtype));
 }
 
 }  // namespace
@@ -49,13 +50,14 @@ Result<std::vector<float>> sample_latents(const Assembly& a, StageRunner& runner
                           request.latent_height,
                           request.latent_width,
                           conditioning.length,
+                          conditioning.negative_length,
                           request.guided,
                           history,
                           request.sampler->fresh_noise,
                           dtype};
   CHIARO_ASSIGN(auto executor, runner.executor(step_key(shape), [&] { return build_step(a, shape); }));
 
-  const auto one = static_cast<size_t>(a.unet.in_channels * request.latent_height * request.latent_width);
+  const auto one = static_cast<size_t>(a.latent_channels() * request.latent_height * request.latent_width);
   const size_t all = one * static_cast<size_t>(pictures);
   Latents s{std::vector<float>(all), std::vector<float>(all), std::vector<float>(all), std::vector<float>(all),
             std::vector<float>(shape.fresh_noise ? all : 0)};
@@ -65,7 +67,7 @@ Result<std::vector<float>> sample_latents(const Assembly& a, StageRunner& runner
   for (float& v : s.x) v *= static_cast<float>(request.run.initial_scale);
   const auto view = [&](int step) {
     if (!hooks.on_latent) return;
-    hooks.on_latent({s.x.data(), pictures, a.unet.in_channels, request.latent_height, request.latent_width, step});
+    hooks.on_latent({s.x.data(), pictures, a.latent_channels(), request.latent_height, request.latent_width, step});
   };
   view(0);
   const auto steps = static_cast<int>(request.run.steps.size());
@@ -80,6 +82,9 @@ Result<std::vector<float>> sample_latents(const Assembly& a, StageRunner& runner
                                    bind_port("timestep", std::span<const float>(timestep)),
                                    bind_port("context", std::span<const float>(conditioning.context))};
     if (shape.guided) inputs.push_back(bind_port("guidance", std::span<const float>(guidance)));
+    if (!conditioning.negative.empty()) {
+      inputs.push_back(bind_port("negative_context", std::span<const float>(conditioning.negative)));
+    }
     if (shape.history) inputs.push_back(bind_port("previous", std::span<const float>(s.previous)));
     if (shape.fresh_noise) inputs.push_back(bind_port("noise", std::span<const float>(s.noise)));
     const Binding outputs[] = {bind_port("x", std::span<float>(s.next)),
@@ -101,7 +106,7 @@ Result<std::vector<float>> decode_image(const Assembly& a, StageRunner& runner, 
   const std::string key = fmt::format("{}decoder, latents {}x{}, {}", size.small ? "small " : "", shape.width,
                                       shape.height, dtype_name(dtype));
   CHIARO_ASSIGN(auto executor, runner.executor(key, [&] { return build_decode(a, shape); }));
-  const int64_t scale = a.vae.scale();
+  const int64_t scale = a.latent_scale();
   std::vector<float> image(static_cast<size_t>(shape.width * scale * shape.height * scale) * 3);
   const Binding inputs[] = {bind_port("latents", latents)};
   const Binding outputs[] = {bind_port("image", std::span<float>(image))};
@@ -129,7 +134,7 @@ Result<Picture> decode_picture(const Assembly& a, StageRunner& runner, const Res
                                std::span<const float> latents, DType dtype, const RunOptions& options) {
   const DecodeSize size{request.latent_height, request.latent_width, a.taesd_decodes};
   CHIARO_ASSIGN(const std::vector<float> image, decode_image(a, runner, size, latents, dtype, options));
-  return cropped_picture(request, image, size.width * a.vae.scale());
+  return cropped_picture(request, image, size.width * a.latent_scale());
 }
 
 }  // namespace chiaro

@@ -85,7 +85,7 @@ TEST(TinyNetworks, FirstStepOfTheUnet) {
   double worst = 0;
   for (StageRunner* runner : {parts.fused.get(), parts.plain.get()}) {
     auto executor = runner->executor("the UNet alone", [&] {
-      return models::build_unet(a.unet, *a.unet_weights, {.batch = 2, .height = 32, .width = 32});
+      return models::build_unet(a.unet, *a.denoiser_weights, {.batch = 2, .height = 32, .width = 32});
     });
     ASSERT_TRUE(executor.ok()) << executor.error().format();
     for (size_t i = 0; i < 4; ++i) {

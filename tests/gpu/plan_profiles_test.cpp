@@ -70,7 +70,7 @@ std::vector<Stage> shipped_stages(DType dtype) {
   models::ClipTextRequest text;
   text.batch = 2;
   text.dtype = dtype;
-  add_stage(stages, "tiny text encoder", models::build_clip_text(tiny.clip, *tiny.clip_weights, text));
+  add_stage(stages, "tiny text encoder", models::build_clip_text(tiny.clip, *tiny.text_weights, text));
   StepRequest step;
   step.height = step.width = kPicture / tiny.vae.scale();
   step.dtype = dtype;

@@ -25,6 +25,7 @@ GenerateRequest full_request() {
   r.rng = "cpu";
   r.eta = 0.1;
   r.clip_skip = 2;
+  r.flow_shift = 3.25;
   r.precision = "f16";
   return r;
 }
@@ -79,6 +80,7 @@ TEST(Metadata, EveryFieldComesBack) {
   EXPECT_EQ(stored.request.rng, "cpu");
   EXPECT_EQ(stored.request.eta, 0.1);
   EXPECT_EQ(stored.request.clip_skip, 2);
+  EXPECT_EQ(stored.request.flow_shift, 3.25);
   EXPECT_EQ(stored.request.batch_count, 1);
 }
 
@@ -92,7 +94,7 @@ TEST(Metadata, TheParametersAreTheWebuisText) {
   EXPECT_EQ(text[0].second,
             "a cat\nNegative prompt: a dog\nSteps: 7, Sampler: euler, Schedule type: karras, CFG scale: "
             "5.123456789012345, Seed: 18446744073709551615, Size: 16x8, Model: stable-diffusion-v1.5, RNG: cpu, "
-            "Clip skip: 2, Version: chiaro " +
+            "Flow shift: 3.25, Clip skip: 2, Version: chiaro " +
                 std::string(version()));
 }
 

@@ -44,7 +44,7 @@ std::vector<Stage> shipped_stages(int64_t side) {
   std::vector<Stage> stages;
   const Assembly* model = shipped_model();
   if (model == nullptr) return stages;
-  add_stage(stages, "encode", models::build_clip_text(model->clip, *model->clip_weights, {.batch = 2}));
+  add_stage(stages, "encode", models::build_clip_text(model->clip, *model->text_weights, {.batch = 2}));
   StepRequest step;
   step.height = step.width = side;
   add_stage(stages, "step", build_step(*model, step));

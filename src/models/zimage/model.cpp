@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "models/patches.h"
 #include "models/rope.h"
@@ -11,8 +13,8 @@
 #include "nn/norm.h"
 #include "ops/add_/op.h"
 #include "ops/attention/op.h"
-#include "ops/broadcast/op.h"
 #include "ops/concat/op.h"
+#include "ops/get_rows/op.h"
 #include "ops/mul/op.h"
 #include "ops/mul_/op.h"
 #include "ops/reshape/op.h"
@@ -130,9 +132,12 @@ Value pad_tokens(const nn::Layer& layer, std::string_view name, Value x) {
   if (g.failed()) return kNone;
   const Shape s = g.shape(x);
   const int64_t count = padding(s[1]);
-  const Value token = nn::to_dtype(g, g.dtype(x), layer.weight(name, {1, s[2]}));
+  const Value token = layer.weight(name, {1, s[2]});
   if (count == 0) return x;
-  return concat(g, {.axis = 1}, x, broadcast(g, {.shape = {s[0], count, s[2]}}, token));
+  // Row 0 of a table, for each: some files store the token in blocks, as they do tables of tokens.
+  const std::vector<float> zeros(static_cast<size_t>(s[0] * count));
+  const Value rows = g.constant(make_tensor("rows of " + std::string(name), DType::i32, {s[0], count}, zeros));
+  return concat(g, {.axis = 1}, x, get_rows(g, {.dtype = g.dtype(x)}, token, rows));
 }
 
 Value final_layer(const nn::Path& at, const ZImageConfig& config, Value x, Value time) {

@@ -38,6 +38,7 @@ std::string parameters_text(const GenerateRequest& r, const std::string& model, 
       "RNG: {}",
       r.steps, r.sampling_method, r.schedule, r.cfg_scale, picture.seed, picture.width, picture.height,
       model_stem(model), r.rng);
+  if (r.flow_shift > kModelsShift) text += fmt::format(", Flow shift: {}", r.flow_shift);
   if (r.clip_skip > 1) text += fmt::format(", Clip skip: {}", r.clip_skip);
   return text + fmt::format(", Version: chiaro {}", version());
 }
@@ -69,6 +70,7 @@ std::string request_json(const GenerateRequest& r, const std::string& model, con
            {"clip_skip", r.clip_skip},
            {"precision", r.precision}};
   // What the bytes depend on beside the request; left out where it is the usual.
+  if (r.flow_shift > kModelsShift) out["flow_shift"] = r.flow_shift;
   const EngineSettings& engine = r.engine;
   if (!engine.fuse) out["fuse"] = false;
   if (!engine.disabled_ops.empty()) out["disabled_ops"] = engine.disabled_ops;
@@ -154,6 +156,7 @@ Result<StoredRequest> stored_request(const PngText& text, std::string_view where
                     take(parsed, "seed", r.seed) && take(parsed, "sampling_method", r.sampling_method) &&
                     take(parsed, "schedule", r.schedule) && take(parsed, "rng", r.rng) && take(parsed, "eta", r.eta) &&
                     take(parsed, "clip_skip", r.clip_skip) && take(parsed, "precision", r.precision) &&
+                    (!parsed.contains("flow_shift") || take(parsed, "flow_shift", r.flow_shift)) &&
                     take_engine(parsed, r.engine);
   if (good) return out;
   return Error{ErrorCode::bad_file, "\"" + std::string(where) + "\" has a damaged \"chiaro\" chunk",

@@ -1,5 +1,5 @@
 // Files of random weights for diffusion transformers: names, shapes and sizes of the published ones, by hand.
-#include "models/synth_dit.h"
+#include "models/synth_part.h"
 
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@
 namespace chiaro::models {
 namespace {
 
-std::map<std::string, TensorDesc> tensors_of(SynthDit model, int64_t layers, DType type = DType::bf16) {
-  const auto tensors = synth_dit_tensors(model, layers, type);
+std::map<std::string, TensorDesc> tensors_of(SynthPart model, int64_t layers, DType type = DType::bf16) {
+  const auto tensors = synth_part_tensors(model, {.layers = layers}, type);
   EXPECT_TRUE(tensors.ok()) << tensors.error().format();
   std::map<std::string, TensorDesc> by_name;
   if (!tensors.ok()) return by_name;
@@ -40,8 +40,8 @@ WeightMap as_file(const std::map<std::string, TensorDesc>& tensors) {
   return map;
 }
 
-TEST(SynthDit, ZImageIsAsPublished) {
-  const auto all = tensors_of(SynthDit::zimage, 0);
+TEST(SynthPart, ZImageIsAsPublished) {
+  const auto all = tensors_of(SynthPart::zimage, 0);
   EXPECT_EQ(all.at("layers.29.attention.qkv.weight").shape, (Shape{11520, 3840}));
   EXPECT_EQ(all.at("noise_refiner.1.adaLN_modulation.0.weight").shape, (Shape{15360, 256}));
   EXPECT_EQ(all.at("context_refiner.0.feed_forward.w2.weight").shape, (Shape{3840, 10240}));
@@ -51,13 +51,13 @@ TEST(SynthDit, ZImageIsAsPublished) {
   EXPECT_EQ(all.at("t_embedder.mlp.2.weight").shape, (Shape{256, 1024}));
   EXPECT_EQ(all.at("final_layer.linear.weight").shape, (Shape{64, 3840}));
   EXPECT_NEAR(static_cast<double>(parameters(all)) * 1e-9, 6.15, 0.01);  // the authors say 6 B
-  const auto two = tensors_of(SynthDit::zimage, 2);
+  const auto two = tensors_of(SynthPart::zimage, 2);
   EXPECT_EQ(two.count("layers.1.attention.qkv.weight"), 1u);
   EXPECT_EQ(two.count("layers.2.attention.qkv.weight"), 0u);
 }
 
-TEST(SynthDit, QwenImageIsAsPublished) {
-  const auto all = tensors_of(SynthDit::qwen_image, 0);
+TEST(SynthPart, QwenImageIsAsPublished) {
+  const auto all = tensors_of(SynthPart::qwen_image, 0);
   EXPECT_EQ(all.at("transformer_blocks.59.img_mod.1.weight").shape, (Shape{18432, 3072}));
   EXPECT_EQ(all.at("transformer_blocks.0.attn.add_q_proj.weight").shape, (Shape{3072, 3072}));
   EXPECT_EQ(all.at("transformer_blocks.0.txt_mlp.net.0.proj.bias").shape, (Shape{12288}));
@@ -67,10 +67,10 @@ TEST(SynthDit, QwenImageIsAsPublished) {
 }
 
 // What is written is what the network asks for when the file is read, all of it and nothing more.
-TEST(SynthDit, TheNetworksTakeEveryTensor) {
+TEST(SynthPart, TheNetworksTakeEveryTensor) {
   ZImageConfig zimage;
   zimage.layers = 1;
-  const auto small = zimage_weights(as_file(tensors_of(SynthDit::zimage, 1)), zimage);
+  const auto small = zimage_weights(as_file(tensors_of(SynthPart::zimage, 1)), zimage);
   ASSERT_TRUE(small.ok()) << small.error().format();
   const auto needs = zimage_needs(zimage);
   ASSERT_TRUE(needs.ok());
@@ -79,7 +79,7 @@ TEST(SynthDit, TheNetworksTakeEveryTensor) {
 
   QwenImageConfig qwen;
   qwen.layers = 1;
-  const auto other = qwen_image_weights(as_file(tensors_of(SynthDit::qwen_image, 1)));
+  const auto other = qwen_image_weights(as_file(tensors_of(SynthPart::qwen_image, 1)));
   ASSERT_TRUE(other.ok()) << other.error().format();
   const auto asked = qwen_image_needs(qwen);
   ASSERT_TRUE(asked.ok());
@@ -87,14 +87,16 @@ TEST(SynthDit, TheNetworksTakeEveryTensor) {
   EXPECT_EQ(other->size(), asked->size());
 }
 
-TEST(SynthDit, Refusals) {
+TEST(SynthPart, Refusals) {
   const auto why = [](const Result<std::vector<PlannedTensor>>& r) { return r.ok() ? "" : r.error().format(); };
-  EXPECT_NE(why(synth_dit_tensors(SynthDit::zimage, 31, DType::f16)).find("--layers 1 to 30"), std::string::npos);
-  EXPECT_NE(why(synth_dit_tensors(SynthDit::qwen_image, -1, DType::f16)).find("--layers 1 to 60"), std::string::npos);
-  EXPECT_NE(why(synth_dit_tensors(SynthDit::zimage, 1, DType::q4_k)).find("q4_k"), std::string::npos);
-  EXPECT_EQ(synth_dit_from_name("zimage"), SynthDit::zimage);
-  EXPECT_EQ(synth_dit_from_name("qwen-image"), SynthDit::qwen_image);
-  EXPECT_EQ(synth_dit_from_name("sd15"), std::nullopt);
+  EXPECT_NE(why(synth_part_tensors(SynthPart::zimage, {.layers = 31}, DType::f16)).find("--layers 1 to 30"),
+            std::string::npos);
+  EXPECT_NE(why(synth_part_tensors(SynthPart::qwen_image, {.layers = -1}, DType::f16)).find("--layers 1 to 60"),
+            std::string::npos);
+  EXPECT_NE(why(synth_part_tensors(SynthPart::zimage, {.layers = 1}, DType::q4_k)).find("q4_k"), std::string::npos);
+  EXPECT_EQ(synth_part_from_name("zimage"), SynthPart::zimage);
+  EXPECT_EQ(synth_part_from_name("qwen-image"), SynthPart::qwen_image);
+  EXPECT_EQ(synth_part_from_name("sd15"), std::nullopt);
 }
 
 }  // namespace

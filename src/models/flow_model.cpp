@@ -1,0 +1,211 @@
+#include "models/flow_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "models/manifest.h"
+#include "models/needs.h"
+#include "models/qwen_image/manifest.h"
+#include "models/qwen_text/manifest.h"
+#include "models/wan_vae/manifest.h"
+#include "models/zimage/manifest.h"
+#include "weights/printable.h"
+
+namespace chiaro::models {
+namespace {
+
+constexpr std::string_view kZImageClass = "ZImageTransformer2DModel", kQwenImageClass = "QwenImageTransformer2DModel";
+
+// Where a network may be: the part given for it, else the folder's component, else the checkpoint.
+const ModelComponent* place_of(const ModelSource& source, std::string_view flag, std::string_view component) {
+  if (const ModelComponent* part = source.part(flag)) return part;
+  auto at = source.components.find(component);
+  if (at == source.components.end()) at = source.components.find(kCheckpointComponent);
+  return at == source.components.end() ? nullptr : &at->second;
+}
+
+const ModelComponent* denoiser_place(const ModelSource& source) {
+  return place_of(source, "diffusion_model", "transformer");
+}
+
+// By the configuration where there is one, else by the tensors.
+std::optional<Family> denoiser_family(const ModelComponent& place) {
+  if (place.config) {
+    const auto name = place.config->get_string("_class_name", place.class_name);
+    if (name.ok() && *name == kZImageClass) return Family::zimage;
+    if (name.ok() && *name == kQwenImageClass) return Family::qwen_image;
+    return std::nullopt;
+  }
+  if (find_zimage(place.weights)) return Family::zimage;
+  if (find_qwen_image(place.weights)) return Family::qwen_image;
+  return std::nullopt;
+}
+
+Error missing(std::string_view network, std::string_view flag, const ModelComponent* place) {
+  if (place == nullptr) {
+    return {ErrorCode::unsupported, fmt::format("the model has no {}", network), "it is a part alone",
+            fmt::format("give it with --{} FILE", flag), ""};
+  }
+  const std::string family = unread_family(place->weights);
+  return {ErrorCode::unsupported,
+          fmt::format("{} holds no {} that is known here", printable_path(place->files.front().string()), network),
+          family.empty() ? "its tensors begin with " + printable_list(place->weights.names(), 3) : "it is " + family,
+          fmt::format("give another file with --{}", flag == "llm" || flag == "vae" ? flag : "diffusion-model"), ""};
+}
+
+// The tensors below where the network was found; all of them where a configuration says what they are.
+template <class Config>
+WeightMap tensors_of(const ModelComponent& place, const std::optional<FoundNetwork<Config>>& found) {
+  return found ? place.weights.with_prefix(found->prefix) : place.weights;
+}
+
+// Config of `place`: its own, else what its tensors show.
+template <class Config, class Read>
+Result<Config> config_of(const ModelComponent& place, const std::optional<FoundNetwork<Config>>& found,
+                         const Read& read, std::string_view network, std::string_view flag) {
+  if (place.config) return read(*place.config);
+  if (found) return found->config;
+  return missing(network, flag, &place);
+}
+
+Status set_denoiser(FlowModel& model, const ModelComponent& place) {
+  if (model.family == Family::zimage) {
+    const auto found = find_zimage(place.weights);
+    Network<ZImageConfig> network;
+    CHIARO_ASSIGN(network.config, config_of(place, found, read_zimage_config, "denoiser", "diffusion_model"));
+    CHIARO_ASSIGN(network.weights, zimage_weights(tensors_of(place, found), network.config));
+    model.denoiser = std::move(network);
+    return {};
+  }
+  const auto found = find_qwen_image(place.weights);
+  Network<QwenImageConfig> network;
+  CHIARO_ASSIGN(network.config, config_of(place, found, read_qwen_image_config, "denoiser", "diffusion_model"));
+  CHIARO_ASSIGN(network.weights, qwen_image_weights(tensors_of(place, found)));
+  model.denoiser = std::move(network);
+  return {};
+}
+
+// Z-Image reads the states before the last layer, Qwen-Image the last ones after the norm.
+bool reads_last_layer(Family family) {
+  return family == Family::qwen_image;
+}
+
+Status set_text(FlowModel& model, const ModelComponent& place) {
+  CHIARO_ASSIGN(model.text.weights, qwen_text_weights(place.weights));
+  const auto shown = shown_qwen_text_config(model.text.weights);
+  const bool described = place.gguf.find("general.architecture") != nullptr && shown &&
+                         place.gguf.find(shown->qk_norm ? "qwen3.block_count" : "qwen2vl.block_count") != nullptr;
+  if (place.config) {
+    CHIARO_ASSIGN(model.text.config, read_qwen_text_config(*place.config));
+  } else if (described) {
+    CHIARO_ASSIGN(model.text.config, read_qwen_text_gguf(place.gguf, shown->vocabulary));
+  } else if (shown) {
+    model.text.config = *shown;
+  } else {
+    return missing("text encoder", "llm", &place);
+  }
+  const bool last = reads_last_layer(model.family);
+  ignore_qwen_text_end(model.text.weights, model.text.config.layers - (last ? 0 : 1), last);
+  model.text_files = &place;
+  return {};
+}
+
+// Networks made of convolutions over three dimensions are Wan's.
+Status set_vae(FlowModel& model, const ModelComponent& place) {
+  if (model.family == Family::zimage) {
+    const auto found = find_vae(place.weights);
+    Network<VaeConfig> network;
+    CHIARO_ASSIGN(network.config, config_of(place, found, read_vae_config, "autoencoder of Flux", "vae"));
+    CHIARO_ASSIGN(network.weights, vae_weights(tensors_of(place, found), network.config));
+    model.vae = std::move(network);
+    return {};
+  }
+  const auto found = find_wan_vae(place.weights);
+  Network<WanVaeConfig> network;
+  CHIARO_ASSIGN(network.config, config_of(place, found, read_wan_vae_config, "autoencoder of Qwen-Image", "vae"));
+  CHIARO_ASSIGN(network.weights, wan_vae_weights(tensors_of(place, found), network.config));
+  model.vae = std::move(network);
+  return {};
+}
+
+// Shapes of latents alone, for a TAESD that stands in for the autoencoder.
+void set_no_vae(FlowModel& model) {
+  model.has_vae = false;
+  if (model.family == Family::qwen_image) {
+    model.vae = Network<WanVaeConfig>{};
+    return;
+  }
+  Network<VaeConfig> flux;
+  flux.config.latent_channels = model.taesd->config.latent_channels;
+  model.vae = std::move(flux);
+}
+
+bool says_turbo(const ModelSource& source, const ModelComponent& denoiser) {
+  std::string text = source.path.filename().string() + " " + source.path.parent_path().filename().string();
+  for (const auto& file : denoiser.files) text += " " + file.filename().string();
+  for (const auto& [key, value] : denoiser.texts()) {
+    if ((key.starts_with("modelspec.") || key.starts_with("general.")) && value.size() < 1000) text += " " + value;
+  }
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return text.find("turbo") != std::string::npos;
+}
+
+Status check_parts(const ModelSource& source, Family family) {
+  for (const std::string_view part : {"clip_l", "clip_g", "t5xxl"}) {
+    if (source.part(part) == nullptr) continue;
+    return Error{ErrorCode::usage, fmt::format("--{} has no use", part),
+                 fmt::format("{} reads texts with a language model", family_name(family)),
+                 "leave it out; its text encoder is given as --llm", ""};
+  }
+  return {};
+}
+
+// The folder's networks that parts have taken the place of are no left-over tensors.
+void ignore_replaced(const ModelSource& source) {
+  for (const auto& [flag, name] :
+       {std::pair{"diffusion_model", "transformer"}, {"llm", "text_encoder"}, {"vae", "vae"}}) {
+    const auto component = source.components.find(name);
+    if (source.part(flag) == nullptr || component == source.components.end()) continue;
+    for (const std::string& tensor : component->second.weights.names()) component->second.weights.ignore(tensor);
+  }
+}
+
+}  // namespace
+
+bool is_flow_model(const ModelSource& source) {
+  const ModelComponent* place = denoiser_place(source);
+  return place != nullptr && denoiser_family(*place).has_value();
+}
+
+Result<FlowModel> find_flow_model(const ModelSource& source) {
+  const ModelComponent* denoiser = denoiser_place(source);
+  const auto family = denoiser == nullptr ? std::nullopt : denoiser_family(*denoiser);
+  if (!family) return missing("denoiser", "diffusion-model", denoiser);
+  FlowModel model;
+  model.family = *family;
+  CHIARO_TRY(check_parts(source, *family));
+  CHIARO_TRY(set_denoiser(model, *denoiser));
+  const ModelComponent* text = place_of(source, "llm", "text_encoder");
+  const ModelComponent* vae = place_of(source, "vae", "vae");
+  if (text == nullptr) return missing("text encoder", "llm", nullptr);
+  CHIARO_TRY(set_text(model, *text));
+  CHIARO_ASSIGN(model.taesd, find_small_autoencoder(source));
+  if (vae != nullptr) {
+    CHIARO_TRY(set_vae(model, *vae));
+  } else if (model.taesd) {
+    set_no_vae(model);
+  } else {
+    return missing("autoencoder", "vae", nullptr);
+  }
+  model.turbo = *family == Family::zimage && says_turbo(source, *denoiser);
+  ignore_replaced(source);
+  for (const ModelComponent* place : {denoiser, text, vae}) {
+    if (place != nullptr) ignore_leftovers(place->weights);
+  }
+  return model;
+}
+
+}  // namespace chiaro::models
