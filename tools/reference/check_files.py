@@ -3,7 +3,7 @@
 check_files.py CHIARO FOLDER [sd15 sd21 sd-turbo ...]: for each model, `chiaro synth` makes a checkpoint of random weights in the real names and shapes; then
 safetensors 0.8.0, torch 2.7.1, huggingface_hub 0.36.0 (shards) and gguf 0.19.0 write it anew in every kind of file that docs/models.md lists, and
 `chiaro generate` makes one step of 64 x 64 of each. The same f16 numbers must give the same pixels; Q8_0 (of the rows that it divides) nearly so. Needs some
-8 GB in FOLDER; what it wrote there is removed again.
+8 GB in FOLDER; what it wrote there is removed again. Whether SD 2.1 predicts v is told by a flag: the packages leave out the metadata that says it.
 """
 import pathlib
 import subprocess
@@ -21,7 +21,7 @@ HALF, Q8 = gguf.GGMLQuantizationType.F16, gguf.GGMLQuantizationType.Q8_0
 
 def picture(program, model, out):
     done = subprocess.run([program, "generate", "-m", str(model), "-p", "a cat", "-W", "64", "-H", "64", "--steps", "1", "--cfg-scale", "1", "-s", "3",
-                           "-o", str(out)], capture_output=True, text=True)
+                           "-o", str(out), *(["--prediction", "v"] if "sd21" in model.name else [])], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{model}: {done.stderr}")
     return np.asarray(Image.open(out)).astype(int)
