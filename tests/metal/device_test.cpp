@@ -261,6 +261,26 @@ TEST(MetalRuns, TellTheTimeOfEveryLaunch) {
   EXPECT_TRUE(same(*got, *run(*executor, graph.inputs)));
 }
 
+// Not when the device is made, and not again for the next plan.
+TEST(MetalRuns, CompileALibraryWhenAPlanFirstAsksForIt) {
+  softmetal::reset_call_counts();
+  const auto engine = metal_engine("softmetal:apple7");
+  EXPECT_EQ(softmetal::calls(softmetal::Call::new_library), 0);
+  const Chain graph = small_graph();
+  PlanOptions plain;
+  plain.fuse = false;
+  const auto plan = plan_on(*engine, graph.graph, plain);
+  const int64_t libraries = softmetal::calls(softmetal::Call::new_library);
+  EXPECT_GT(libraries, 1);
+  EXPECT_LE(libraries, static_cast<int64_t>(plan->graph.nodes().size()));
+  EXPECT_LT(libraries, static_cast<int64_t>(gpu_metal_texts().size()));
+  EXPECT_GT(softmetal::calls(softmetal::Call::new_pipeline), 3);
+  softmetal::reset_call_counts();
+  plan_on(*engine, graph.graph, plain);
+  EXPECT_EQ(softmetal::calls(softmetal::Call::new_library), 0);
+  EXPECT_EQ(softmetal::calls(softmetal::Call::new_pipeline), 0);
+}
+
 // What another device owns is refused when the segment is compiled, whatever the plan says.
 TEST(MetalRuns, MemoryOfAnotherDeviceIsRefused) {
   const auto engine = metal_engine("softmetal:apple7");

@@ -82,6 +82,10 @@ TEST_P(MetalFailures, OfEveryCallInTurn) {
   std::vector<int64_t> calls;
   for (int kind = 0; kind < softmetal::kCalls; ++kind) calls.push_back(softmetal::calls(static_cast<Call>(kind)));
   ASSERT_GT(calls[static_cast<size_t>(Call::commit)], 2);  // one in the middle
+  for (int kind = 0; kind < softmetal::kCalls; ++kind) {
+    if (static_cast<Call>(kind) == Call::device_lost) continue;
+    EXPECT_GT(calls[static_cast<size_t>(kind)], 0) << softmetal::call_name(static_cast<Call>(kind));
+  }
   int refused = 0, done_without = 0;
   for (int kind = 0; kind < softmetal::kCalls; ++kind) {
     const Call call = static_cast<Call>(kind);
@@ -150,6 +154,33 @@ TEST(MetalErrors, OfCommandBuffersSayWhatToDo) {
     EXPECT_NE(refused.error().where.find("group_norm"), std::string::npos) << refused.error().format();
     EXPECT_TRUE(run(*executor, graph.inputs).ok());
   }
+}
+
+// The host does not know the GPU's watchdog, only the one of its profile. Here the GPU stops what the host predicts to
+// be well within the limit: whichever launch of a run it is, and with the checks inside kernels on and off.
+TEST(MetalErrors, AWatchdogThatStopsALaunchIsToldWithTheMend) {
+  const Chain graph = small_graph();
+  const Outputs expected = reference(graph.graph, graph.inputs);
+  for (const char* checks : {"on", "off"}) {
+    const auto engine = metal_engine(std::string("softmetal:apple7,watchdog=1us,checks=") + checks);
+    const auto executor = Executor::create(*engine, plan_on(*engine, graph.graph)).value();
+    for (int again = 0; again < 2; ++again) {
+      const auto stopped = run(*executor, graph.inputs);
+      ASSERT_FALSE(stopped.ok());
+      const Error& error = stopped.error();
+      EXPECT_EQ(error.code, ErrorCode::unsupported) << error.format();
+      EXPECT_NE(error.what.find("softmetal:apple7 stopped a piece of work that took too long"), std::string::npos)
+          << error.format();
+      EXPECT_NE(error.why.find("the limit is"), std::string::npos) << error.format();
+      EXPECT_NE(error.where.find("group_norm"), std::string::npos) << error.format();
+      EXPECT_NE(error.mend.find("smaller picture"), std::string::npos) << error.format();
+      EXPECT_NE(error.mend.find("--backend"), std::string::npos) << error.format();
+    }
+  }
+  const auto patient = metal_engine("softmetal:apple7,watchdog=10s");
+  const auto got = run_plan(*patient, plan_on(*patient, graph.graph), graph.inputs);
+  ASSERT_TRUE(got.ok()) << got.error().format();
+  for (size_t i = 0; i < expected[0].size(); ++i) EXPECT_NEAR((*got)[0][i], expected[0][i], 2e-5) << i;
 }
 
 // A text that the compiler refuses loses its kernels; the op runs on the CPU, the plan says why, the log says it once.

@@ -1,5 +1,6 @@
 // Features of Metal devices: what they advertise, what is forced, and that both agree with the profiles.
 #include <gtest/gtest.h>
+#include <softmetal/softmetal.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -104,14 +105,17 @@ TEST(MetalSpec, TellsWhatItDoesNotUnderstand) {
   EXPECT_FALSE(is_metal_spec("metal"));
   EXPECT_FALSE(is_metal_spec("metallic"));
   const auto spec =
-      parse_metal_spec("softmetal:apple7,storage=private,checks=off,no=silu:f16,largest=64K,budget=1M").value();
+      parse_metal_spec("softmetal:apple7,storage=private,checks=off,no=silu:f16,largest=64K,budget=1M,watchdog=20us")
+          .value();
   EXPECT_TRUE(spec.private_storage);
   EXPECT_EQ(spec.checks, SoftMetalChecks::off);
   EXPECT_EQ(spec.mask.size(), 1u);
   EXPECT_EQ(spec.largest_buffer_bytes, 65536);
   EXPECT_EQ(spec.budget_bytes, 1 << 20);
+  EXPECT_DOUBLE_EQ(spec.watchdog_seconds, 20e-6);
   for (const char* text : {"softmetal:apple6", "softmetal:apple7,storage=managed", "softmetal:apple7,speed=fast",
-                           "softmetal:apple7,no=relu_squared", "softmetal:apple7,largest=big"}) {
+                           "softmetal:apple7,no=relu_squared", "softmetal:apple7,largest=big",
+                           "softmetal:apple7,watchdog=fast", "metal0,watchdog=1s"}) {
     const auto refused = parse_metal_spec(text);
     ASSERT_FALSE(refused.ok()) << text;
     EXPECT_EQ(refused.error().code, ErrorCode::usage) << text;
@@ -150,7 +154,9 @@ TEST_P(MetalTraits, AreThoseOfTheProfile) {
   EXPECT_EQ(traits.gpu.max_buffer_bytes, expected.max_buffer_bytes / 8 * 7);
   const auto hidden = metal_engine(std::string("softmetal:") + GetParam() + ",storage=private");
   EXPECT_EQ(hidden->devices()[0]->traits().gpu.max_buffer_bytes, expected.max_buffer_bytes);
-  EXPECT_GT(facts.budget_bytes, 0);
+  const auto gpu = NS::TransferPtr(softmetal::create_device(GetParam()));
+  EXPECT_EQ(facts.budget_bytes, static_cast<int64_t>(gpu->recommendedMaxWorkingSetSize()));
+  EXPECT_EQ(engine->devices()[0]->free_bytes(), facts.budget_bytes);
   EXPECT_TRUE(facts.residency_set);
 }
 

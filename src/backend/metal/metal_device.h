@@ -26,16 +26,17 @@ enum class SoftMetalChecks : uint8_t { off, on, all };
 
 struct MetalDeviceOptions {
   std::string name = "metal0";
-  std::optional<std::string> features = {};             // "+simd_reduce,-bf16"; nothing: the environment's
-  bool private_storage = false;                         // buffers that the host does not see, reached through staging
-  SoftMetalChecks checks = SoftMetalChecks::on;         // softmetal: off is several times as fast
-  int64_t budget_bytes = 0;                             // 0: what the system recommends
-  int64_t largest_buffer_bytes = 0;                     // 0: the device's
-  double command_buffer_seconds = 0;                    // 0: a part of the watchdog's time
-  int threads = 0;                                      // softmetal's; 0: one per core
-  std::shared_ptr<Log> log = {};                        // null: silent
-  std::vector<std::string> missing_ops = {};            // ops it has no kernel for
-  std::vector<MaskEntry> mask = {};                     // calls it refuses, whatever its kernels say
+  std::optional<std::string> features = {};      // "+simd_reduce,-bf16"; nothing: the environment's
+  bool private_storage = false;                  // buffers that the host does not see, reached through staging
+  SoftMetalChecks checks = SoftMetalChecks::on;  // softmetal: off is several times as fast
+  int64_t budget_bytes = 0;                      // 0: what the system recommends
+  int64_t largest_buffer_bytes = 0;              // 0: the device's
+  double command_buffer_seconds = 0;             // 0: a part of the watchdog's time
+  double watchdog_seconds = 0;                   // softmetal: it stops launches that take longer; 0: the profile's
+  int threads = 0;                               // softmetal's; 0: one per core
+  std::shared_ptr<Log> log = {};                 // null: silent
+  std::vector<std::string> missing_ops = {};     // ops it has no kernel for
+  std::vector<MaskEntry> mask = {};              // calls it refuses, whatever its kernels say
   std::optional<std::vector<GpuMetalText>> texts = {};  // tests alter them; nothing: gpu_metal_texts()
 };
 
@@ -56,7 +57,8 @@ class MetalDeviceBase : public Device {
 // Whether the text begins like the name of a Metal device: metal0, metal1,storage=private, softmetal:apple7.
 bool is_metal_spec(std::string_view text);
 // metalN or softmetal:PROFILE, then options: storage=private|shared, checks=off|on|all (softmetal), no=OP[:DTYPE]+...,
-// largest=SIZE and budget=SIZE (of 1024: 64K, 16M, 2G). Errors: usage, naming the profiles or the option.
+// largest=SIZE and budget=SIZE (of 1024: 64K, 16M, 2G), watchdog=TIME (softmetal; us, ms, s). Errors: usage, naming the
+// profiles or the option.
 Result<MetalDeviceOptions> parse_metal_spec(std::string_view text);
 
 // Errors: usage for a device that there is not, or for features that are not understood; out_of_memory where Metal

@@ -74,6 +74,7 @@ Result<NS::SharedPtr<MTL::Device>> soft_device(const MetalDeviceOptions& options
   softmetal::DeviceOptions soft;
   soft.profile = options.name.substr(kSoftMetalPrefix.size());
   soft.threads = options.threads;
+  soft.watchdog_seconds = options.watchdog_seconds;
   const bool on = options.checks != SoftMetalChecks::off;
   soft.checks = {on, on, options.checks == SoftMetalChecks::all};
   CHIARO_ASSIGN(const auto switches, parse_metal_features(options.features.value_or("")));

@@ -1,6 +1,7 @@
 // Metal devices as text: metal0,storage=private and softmetal:apple7,checks=off.
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 
 #include "backend/metal/metal_device.h"
 #include "gpu/profile.h"
@@ -10,12 +11,12 @@ namespace {
 
 Error refuse(std::string_view option, std::string why) {
   return {ErrorCode::usage, "\"" + std::string(option) + "\" is no option of a Metal device", std::move(why),
-          "use storage=shared, storage=private, checks=off, checks=on, checks=all, no=OP:DTYPE, largest=SIZE or "
-          "budget=SIZE",
+          "use storage=shared, storage=private, checks=off, checks=on, checks=all, no=OP:DTYPE, largest=SIZE, "
+          "budget=SIZE or watchdog=TIME",
           ""};
 }
 
-// Masks and sizes are written as those of isolated devices.
+// Masks, sizes and times are written as those of isolated devices.
 Result<IsolatedSpec> as_isolated(std::string_view option, std::string_view rewritten) {
   auto spec = parse_isolated_spec(std::string(kIsolatedPrefix) + "option," + std::string(rewritten));
   if (!spec.ok()) return refuse(option, spec.error().why);
@@ -35,6 +36,9 @@ Status read_option(MetalDeviceOptions& options, std::string_view option) {
   } else if (key == "budget" || key == "largest") {
     CHIARO_ASSIGN(const IsolatedSpec sized, as_isolated(option, "budget=" + value));
     (key == "budget" ? options.budget_bytes : options.largest_buffer_bytes) = sized.budget_bytes;
+  } else if (key == "watchdog" && options.name.starts_with(kSoftMetalPrefix)) {
+    CHIARO_ASSIGN(const IsolatedSpec timed, as_isolated(option, "delay=" + value));
+    options.watchdog_seconds = std::chrono::duration<double>(timed.copy_delay).count();
   } else {
     return refuse(option, "");
   }
