@@ -2,78 +2,26 @@
 // stops a plan that would write the CPU's memory from the GPU.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 
-#include "chiaro/chiaro.h"
+#include "../runtime/devices.h"
 #include "narrowed_model.h"
-#include "pipeline/image/compare.h"
 #include "pipeline/step_graph.h"
 #include "runtime/executor.h"
+#include "shipped_model.h"
 
-namespace chiaro {
+namespace chiaro::testing {
 namespace {
 
-constexpr double kLeastPsnr = 50;  // dB
-const std::string kModel = std::string(CHIARO_SOURCE_DIR) + "/models/tiny";
-
-struct Made {
-  Image image;
-  std::vector<std::string> notices;
-};
-
-Made picture_with(LoadOptions options) {
-  if (options.model.empty()) options.model = kModel;
-  const auto session = Session::load(options);
-  EXPECT_TRUE(session.ok()) << session.error().format();
-  if (!session.ok()) return {};
-  GenerateRequest request;
-  request.prompt = "a red apple on a blue background";
-  request.width = request.height = 64;
-  request.steps = 2;
-  auto result = (*session)->generate(request, {});
-  EXPECT_TRUE(result.ok()) << options.devices << ": " << result.error().format();
-  if (!result.ok()) return {};
-  Picture& picture = result->pictures.front();
-  return {{picture.width, picture.height, std::move(picture.rgb)}, std::move(result->notices)};
-}
-
-const Image& cpu_picture(bool fuse) {
-  static const Image fused = picture_with({}).image;
-  static const Image plain = picture_with({.fuse = false}).image;
-  return fuse ? fused : plain;
-}
-
-// Returns the notices.
-std::vector<std::string> expect_the_cpus_picture(const LoadOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  Made made = picture_with(options);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const auto difference = compare_images(made.image, cpu_picture(options.fuse));
-  EXPECT_TRUE(difference.ok()) << difference.error().format();
-  if (!difference.ok()) return {};
-  std::printf("%s%s: PSNR %.1f dB, largest difference %d, %lld pixels differ, %.1f s\n", options.devices.c_str(),
-              options.fuse ? "" : ", not fused", difference->psnr, difference->largest,
-              static_cast<long long>(difference->pixels), seconds);
-  EXPECT_GE(difference->psnr, kLeastPsnr);
-  return std::move(made.notices);
-}
-
-std::string moved_notices(const std::vector<std::string>& notices) {
-  std::string all;
-  for (const std::string& notice : notices) {
-    if (notice.find("group_norm") != std::string::npos) all += notice + "\n";
-  }
-  return all;
-}
-
+// With the checks inside kernels; in the short form of the tests without them on the second profile, whose kernels
+// test_gpu_ops checks one by one.
 TEST(GpuPipeline, Apple7) {
-  EXPECT_EQ(moved_notices(expect_the_cpus_picture({.devices = "softgpu:apple7"})), "");
+  EXPECT_EQ(about_group_norm(expect_the_cpus_picture({.devices = "softgpu:apple7"}).notices), "");
 }
 
 TEST(GpuPipeline, Apple5Vm) {
-  EXPECT_EQ(moved_notices(expect_the_cpus_picture({.devices = "softgpu:apple5-vm"})), "");
+  const LoadOptions options{.devices = long_tests() ? "softgpu:apple5-vm" : "softgpu:apple5-vm,checks=off"};
+  EXPECT_EQ(about_group_norm(expect_the_cpus_picture(options).notices), "");
 }
 
 // The group norms go to the CPU, and with them what multiplies, adds and activates their results in place.
@@ -82,27 +30,22 @@ TEST(GpuPipeline, WithoutGroupNormTheFollowersGoWhereTheirMemoryIs) {
   options.devices = "softgpu:apple5-vm,checks=off";  // who owns what is checked all the same
   options.disabled_ops = {"group_norm@softgpu:apple5-vm"};
   options.fuse = false;
-  const std::string told = moved_notices(expect_the_cpus_picture(options));
+  const std::string told = about_group_norm(expect_the_cpus_picture(options).notices);
   EXPECT_NE(told, "");
   std::printf("%s", told.c_str());
 }
 
 // Weights in fewer bits, decoded on the GPU: the CPU's picture of the same weights. With CHIARO_LONG, of every type
-// that docs/quantisation.md has figures for.
+// that docs/quantisation.md has figures for, with the checks inside kernels.
 TEST(GpuPipeline, WeightsInFewerBits) {
-  const bool all = std::getenv("CHIARO_LONG") != nullptr;
+  const std::string device = long_tests() ? "softgpu:apple7" : "softgpu:apple7,checks=off";
+  const int steps = long_tests() ? 2 : 1;
   for (const DType type : {DType::q4_k, DType::q8_0, DType::q5_k, DType::f8_e4m3}) {
-    if (type != DType::q4_k && !all) continue;
-    const testing::NarrowedModel narrowed = testing::narrowed_model(type, "gpu_narrowed");
+    if (type != DType::q4_k && !long_tests()) continue;
+    const NarrowedModel narrowed = narrowed_model(type, "gpu_narrowed");
     ASSERT_FALSE(narrowed.path.empty());
-    const Image cpu = picture_with({.model = narrowed.path}).image;
-    const Made gpu = picture_with({.model = narrowed.path, .devices = "softgpu:apple7"});
-    EXPECT_TRUE(gpu.notices.empty()) << gpu.notices.front();  // nothing moved to the CPU
-    const auto difference = compare_images(gpu.image, cpu);
-    ASSERT_TRUE(difference.ok()) << difference.error().format();
-    std::printf("%s, %d tensors: PSNR %.1f dB\n", std::string(dtype_name(type)).c_str(), narrowed.narrowed,
-                difference->psnr);
-    EXPECT_GE(difference->psnr, kLeastPsnr);
+    expect_the_cpus_picture_of(narrowed.path, device, steps,
+                               std::string(dtype_name(type)) + ", " + std::to_string(narrowed.narrowed) + " tensors");
   }
 }
 
@@ -113,7 +56,7 @@ class WithoutOwn : public ::testing::Test {
     options.devices = {"softgpu:apple5-vm", "cpu"};
     options.disabled_ops = {"group_norm@softgpu:apple5-vm"};
     engine_ = Engine::create(options).value();
-    model_ = std::move(assemble(kModel, *Log::silent())).value();
+    model_ = std::move(assemble(shipped_model(), *Log::silent())).value();
     StepRequest request;
     request.height = request.width = 64 / model_->vae.scale();
     graph_ = build_step(*model_, request).value();
@@ -156,4 +99,4 @@ TEST_F(WithoutOwn, AndWithoutTheVerifierTheDeviceRefusesTheMemory) {
 }
 
 }  // namespace
-}  // namespace chiaro
+}  // namespace chiaro::testing

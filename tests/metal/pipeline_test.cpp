@@ -1,94 +1,89 @@
 // The model that ships through the host of Metal, from prompt to picture: the CPU's picture, wherever its parts run;
 // and what stops a plan that would write the CPU's memory from the GPU. The demonstration that docs/metal.md tells.
 #include <gtest/gtest.h>
+#include <softmetal/softmetal.h>
 
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 
-#include "chiaro/chiaro.h"
-#include "pipeline/image/compare.h"
+#include "../runtime/devices.h"
 #include "pipeline/step_graph.h"
 #include "runtime/executor.h"
+#include "shipped_model.h"
 
-namespace chiaro {
+namespace chiaro::testing {
 namespace {
 
-constexpr double kLeastPsnr = 50;  // dB
-const std::string kModel = std::string(CHIARO_SOURCE_DIR) + "/models/tiny";
 const std::string kVm = "softmetal:apple5-vm";
 
 // The checks inside kernels in the long form; who owns what is checked all the same.
 std::string checked(const std::string& device) {
-  const char* value = std::getenv("CHIARO_LONG");
-  return value != nullptr && *value != '\0' && std::string(value) != "0" ? device : device + ",checks=off";
+  return long_tests() ? device : device + ",checks=off";
 }
 
-struct Made {
-  Image image;
-  std::vector<std::string> notices;
-};
+class MetalPipeline : public ::testing::TestWithParam<std::string> {};
 
-Made picture_with(LoadOptions options) {
-  options.model = kModel;
-  const auto session = Session::load(options);
-  EXPECT_TRUE(session.ok()) << session.error().format();
-  if (!session.ok()) return {};
-  GenerateRequest request;
-  request.prompt = "a red apple on a blue background";
-  request.width = request.height = 64;
-  request.steps = 2;
-  auto result = (*session)->generate(request, {});
-  EXPECT_TRUE(result.ok()) << options.devices << ": " << result.error().format();
-  if (!result.ok()) return {};
-  Picture& picture = result->pictures.front();
-  return {{picture.width, picture.height, std::move(picture.rgb)}, std::move(result->notices)};
+TEST_P(MetalPipeline, MakesTheCpusPicture) {
+  const LoadOptions options{.devices = checked("softmetal:" + GetParam())};
+  EXPECT_EQ(about_group_norm(expect_the_cpus_picture(options).notices), "");
 }
 
-const Image& cpu_picture(bool fuse) {
-  static const Image fused = picture_with({}).image;
-  static const Image plain = picture_with({.fuse = false}).image;
-  return fuse ? fused : plain;
+std::vector<std::string> profiles() {
+  return long_tests() ? std::vector<std::string>{"apple7", "apple5-vm", "apple8", "apple9"}
+                      : std::vector<std::string>{"apple7", "apple5-vm"};
 }
 
-// Returns the picture and the notices.
-Made expect_the_cpus_picture(const LoadOptions& options) {
-  const auto start = std::chrono::steady_clock::now();
-  Made made = picture_with(options);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const auto difference = compare_images(made.image, cpu_picture(options.fuse));
-  EXPECT_TRUE(difference.ok()) << difference.error().format();
-  if (!difference.ok()) return {};
-  std::printf("%s %s%s: PSNR %.1f dB, largest difference %d, %.1f s\n", options.devices.c_str(),
-              options.backend.c_str(), options.fuse ? "" : ", not fused", difference->psnr, difference->largest,
-              seconds);
-  EXPECT_GE(difference->psnr, kLeastPsnr);
-  return made;
-}
-
-std::string about_group_norm(const std::vector<std::string>& notices) {
-  std::string all;
-  for (const std::string& notice : notices) {
-    if (notice.find("group_norm") != std::string::npos) all += notice + "\n";
-  }
-  return all;
-}
-
-class MetalPipeline : public ::testing::TestWithParam<const char*> {};
-
-TEST_P(MetalPipeline, MakesTheCpusPictureTwice) {
-  const LoadOptions options{.devices = checked(std::string("softmetal:") + GetParam())};
-  const Made first = expect_the_cpus_picture(options);
-  EXPECT_EQ(about_group_norm(first.notices), "");
-  EXPECT_EQ(picture_with(options).image.rgb, first.image.rgb);  // the same bytes
-}
-
-INSTANTIATE_TEST_SUITE_P(, MetalPipeline, ::testing::Values("apple7", "apple5-vm"), [](const auto& one) {
-  return std::string(one.param) == "apple5-vm" ? std::string("apple5_vm") : std::string(one.param);
+INSTANTIATE_TEST_SUITE_P(, MetalPipeline, ::testing::ValuesIn(profiles()), [](const auto& one) {
+  std::string name = one.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 });
 
+// A command buffer that fails ends the request with an error of the type that belongs to it, and the same session
+// makes the picture after it: each of the first two; with CHIARO_LONG each of the request, and the same bytes as
+// before.
+TEST(MetalPipelineFailures, EndOneRequestAndNotTheNext) {
+  const LoadOptions options{.devices = checked("softmetal:apple7")};
+  const auto session = session_with(options);
+  ASSERT_NE(session, nullptr);
+  Made before;
+  int64_t commits = 2;
+  if (long_tests()) {
+    softmetal::reset_call_counts();
+    before = expect_the_cpus_picture(*session, options, 1);
+    commits = softmetal::calls(softmetal::Call::commit);
+    ASSERT_GT(commits, 2);
+  }
+  for (int64_t nth = 1; nth <= commits; ++nth) {
+    const bool slow = nth % 2 == 0;
+    softmetal::fail_commit(static_cast<int>(nth),
+                           slow ? MTL::CommandBufferErrorTimeout : MTL::CommandBufferErrorOutOfMemory);
+    const auto refused = make_picture(*session, 1);
+    softmetal::reset_failures();
+    ASSERT_FALSE(refused.ok()) << nth << " of " << commits;
+    EXPECT_EQ(refused.error().code, slow ? ErrorCode::unsupported : ErrorCode::out_of_memory)
+        << refused.error().format();
+    EXPECT_NE(refused.error().mend.find("smaller picture"), std::string::npos) << refused.error().format();
+  }
+  const Made after = expect_the_cpus_picture(*session, options, 1);
+  if (long_tests()) {
+    EXPECT_EQ(after.image.rgb, before.image.rgb);
+  }
+}
+
+// A GPU whose watchdog is stricter than its profile's.
+TEST(MetalPipelineFailures, AWatchdogIsToldWithTheMend) {
+  const auto session = session_with({.devices = "softmetal:apple7,checks=off,watchdog=5us"});
+  ASSERT_NE(session, nullptr);
+  const auto stopped = make_picture(*session, 1);
+  ASSERT_FALSE(stopped.ok());
+  EXPECT_EQ(stopped.error().code, ErrorCode::unsupported) << stopped.error().format();
+  EXPECT_NE(stopped.error().what.find("took too long"), std::string::npos) << stopped.error().format();
+  EXPECT_NE(stopped.error().mend.find("--backend"), std::string::npos) << stopped.error().format();
+}
+
 // The group norms have no kernel on the GPU and go to the CPU, and with them what multiplies, adds and activates their
-// results in place; with each part of the model on either.
+// results in place; with each part of the model on either. All of it on the GPU in two steps, the others in one.
 TEST(MetalDemonstration, WithoutGroupNormInEveryCombination) {
   int told = 0;
   for (int mask = 0; mask < 8; ++mask) {
@@ -98,7 +93,8 @@ TEST(MetalDemonstration, WithoutGroupNormInEveryCombination) {
     options.backend = "te=" + place(0) + ",diffusion=" + place(1) + ",vae=" + place(2);
     options.disabled_ops = {"group_norm@" + kVm};
     options.fuse = false;
-    const std::string notices = about_group_norm(expect_the_cpus_picture(options).notices);
+    const int steps = mask == 7 || long_tests() ? 2 : 1;
+    const std::string notices = about_group_norm(expect_the_cpus_picture(options, steps).notices);
     // Only the network and the decoder have group norms.
     EXPECT_EQ(notices.empty(), (mask & 6) == 0) << options.backend << "\n" << notices;
     told += notices.empty() ? 0 : 1;
@@ -113,7 +109,7 @@ class MetalWithoutOwn : public ::testing::Test {
     options.devices = {kVm + ",checks=off", "cpu"};
     options.disabled_ops = {"group_norm@" + kVm};
     engine_ = Engine::create(options).value();
-    model_ = std::move(assemble(kModel, *Log::silent())).value();
+    model_ = std::move(assemble(shipped_model(), *Log::silent())).value();
     StepRequest request;
     request.height = request.width = 64 / model_->vae.scale();
     graph_ = build_step(*model_, request).value();
@@ -146,4 +142,4 @@ TEST_F(MetalWithoutOwn, AndWithoutTheVerifierTheDeviceRefusesTheMemory) {
 }
 
 }  // namespace
-}  // namespace chiaro
+}  // namespace chiaro::testing
