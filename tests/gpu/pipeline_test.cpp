@@ -13,15 +13,12 @@
 namespace chiaro::testing {
 namespace {
 
-// With the checks inside kernels; in the short form of the tests without them on the second profile, whose kernels
-// test_gpu_ops checks one by one.
 TEST(GpuPipeline, Apple7) {
   EXPECT_EQ(about_group_norm(expect_the_cpus_picture({.devices = "softgpu:apple7"}).notices), "");
 }
 
 TEST(GpuPipeline, Apple5Vm) {
-  const LoadOptions options{.devices = long_tests() ? "softgpu:apple5-vm" : "softgpu:apple5-vm,checks=off"};
-  EXPECT_EQ(about_group_norm(expect_the_cpus_picture(options).notices), "");
+  EXPECT_EQ(about_group_norm(expect_the_cpus_picture({.devices = "softgpu:apple5-vm"}).notices), "");
 }
 
 // The group norms go to the CPU, and with them what multiplies, adds and activates their results in place.
