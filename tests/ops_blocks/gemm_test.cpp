@@ -438,6 +438,24 @@ TEST(Gemm, TheResidualMayBeTheOutput) {
   ASSERT_EQ(apart.out.bytes, together.out.bytes);
 }
 
+// Wide groups of B fit in fewer rows' cut: scratch for all rows is not enough for each number of them.
+TEST(Gemm, ScratchOfUpToSomeRowsIsEnoughForEachNumberOfThem) {
+  constexpr int64_t kRows = 500, kColumns = 1024, kDepth = 14336;
+  EXPECT_GT(gemm_scratch_bytes(97, kColumns, kDepth, 2), gemm_scratch_bytes(kRows, kColumns, kDepth, 2));
+  GemmProblem p;
+  p.n = kColumns;
+  p.b.n_stride = kDepth;
+  for (const DType dtype : {DType::f32, DType::q8_0}) {
+    p.b.dtype = dtype;
+    p.a = gemm_matrix(nullptr, DType::f32, kRows, kDepth, kDepth, 1);
+    const size_t enough = gemm_scratch_bytes_up_to(kRows, p, 2, false);
+    for (int64_t m = 1; m <= kRows; ++m) {
+      p.a = gemm_matrix(nullptr, DType::f32, m, kDepth, kDepth, 1);
+      ASSERT_LE(gemm_scratch_bytes(m, kColumns, kDepth, 2, gemm_reads_blocks(p)), enough) << m;
+    }
+  }
+}
+
 TEST(Gemm, StopsWhenCancelled) {
   Sizes s = matrix(10, 20, 30);
   Tensors t = make_tensors(s, 17);

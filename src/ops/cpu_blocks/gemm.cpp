@@ -212,6 +212,17 @@ size_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k, int threads, bool pac
   return static_cast<size_t>(gemm_bias_floats(n) + group + threads * gemm_worker_floats()) * sizeof(float);
 }
 
+size_t gemm_scratch_bytes_up_to(int64_t rows, const GemmProblem& matrix, int threads, bool packed) {
+  GemmProblem part = matrix;
+  size_t most = 0;
+  // Numbers of rows that make equally many row blocks are cut alike.
+  for (int64_t m = 1; m <= std::max<int64_t>(1, rows); m += kGemmMc) {
+    part.a.in_w = part.a.out_w = m;
+    most = std::max(most, gemm_scratch_bytes(m, part.n, part.a.k(), threads, packed || gemm_reads_blocks(part)));
+  }
+  return most;
+}
+
 void gemm_pack_b(const GemmProblem& problem, std::byte* packed, ThreadPool& pool, const std::atomic<bool>* cancel) {
   GemmRun run;
   run.problem = &problem;

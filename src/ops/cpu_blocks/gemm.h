@@ -82,6 +82,9 @@ bool whole_block_columns(const GemmB& b, const GemmA& a);
 bool gemm_reads_blocks(const GemmProblem& problem);
 // Scratch of gemm() for this size, for at most `threads` workers; `packed`: B comes packed, or is read as blocks.
 size_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k, int threads, bool packed = false);
+// Scratch that is enough for each number of rows from 1 to `rows`: fewer rows may pack more of B at once. `matrix`: a
+// product of plain matrices, its rows whatever they are.
+size_t gemm_scratch_bytes_up_to(int64_t rows, const GemmProblem& matrix, int threads, bool packed);
 
 // `scratch`: gemm_scratch_bytes bytes aligned to 64, any contents. Stops early once *cancel is true (out is then
 // unfinished). Sizes of zero are allowed: k = 0 gives activation(bias) + residual.

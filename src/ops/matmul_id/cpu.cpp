@@ -52,11 +52,9 @@ Result<Minted<MatmulIdCpu>> MatmulIdCpu::plan(const TypedCall<MatmulId>& call, c
   PackedInput packed;
   if (packs) packed = gemm_packed_input(1, problem(p, rows), w.shape[0]);
   if (packs && w.shape[0] > 0) p.packed_bytes = packed.bytes / w.shape[0];
-  const auto scratch = [&](int64_t m) {
-    const bool ready = packs || gemm_reads_blocks(problem(p, m));
-    return static_cast<int64_t>(gemm_scratch_bytes(m, n, k, traits.threads, ready));
-  };
-  const int64_t bytes = p.x_bytes + p.y_bytes + std::max(scratch(rows), scratch(1));  // the cut of few rows differs
+  // An expert may have any of the rows, from one to all.
+  const auto scratch = static_cast<int64_t>(gemm_scratch_bytes_up_to(rows, problem(p, rows), traits.threads, packs));
+  const int64_t bytes = p.x_bytes + p.y_bytes + scratch;
   return Minted<MatmulIdCpu>(std::move(p), bytes, std::move(packed));
 }
 
