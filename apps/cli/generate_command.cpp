@@ -94,7 +94,10 @@ Status read_request(const GenerateOptions& o, GenerateRequest& request, std::opt
     CHIARO_ASSIGN(const PngText text, read_png_text(path_from_utf8(o.from)));
     CHIARO_ASSIGN(const StoredRequest stored, stored_request(text, o.from));
     request = stored.request;
-    if (!stored.model.empty()) model = stored.model;
+    ModelParts& parts = request.engine.parts;
+    const bool parts_are_the_model = !parts.diffusion_model.empty() && parts.diffusion_model == stored.model;
+    if (!parts_are_the_model && !stored.model.empty()) model = stored.model;
+    if (parts_are_the_model && o.model) parts = {};  // another model in their place
   } else if (!o.prompt) {
     return Error{ErrorCode::usage, "there is no prompt", "", "say what to paint: -p \"a red apple\"", "--prompt"};
   }

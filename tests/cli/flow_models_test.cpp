@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "program.h"
 
@@ -78,6 +79,13 @@ TEST_P(FlowModels, FromFilesToAPicture) {
   // Another prompt is another picture: the text is read.
   ASSERT_EQ(generate({"-o", "other.png", "-p", "two dogs"}).code, 0);
   EXPECT_NE(folder_.run({"compare", "a.png", "other.png", "--min-psnr", "90"}).code, 0);
+  // Another transformer in place of the recorded one, which is not there any more; and another model in place of all.
+  std::filesystem::rename(folder_ / "d.gguf", folder_ / "moved.gguf");
+  const Outcome moved = folder_.run({"--from", "a.png", "--diffusion-model", "moved.gguf", "-o", "d.png"});
+  ASSERT_EQ(moved.code, 0) << moved.err;
+  EXPECT_EQ(folder_.run({"compare", "a.png", "d.png", "--min-psnr", "200"}).code, 0);
+  const Outcome whole = folder_.run({"--from", "a.png", "-m", tiny_model().string(), "-o", "tiny.png"});
+  EXPECT_EQ(whole.code, 0) << whole.err;
 }
 
 // The GPU's kernels for blocks on the software GPU: some ten seconds each, so in the full run alone. That of the
