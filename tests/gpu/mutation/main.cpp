@@ -1,7 +1,7 @@
 // Runs every mutant of the GPU kernels against the conformance cases of its own op, on software GPUs with all checks.
 //
-//   gpu_mutants LIST [--cases all|part|selftest] [--require PERCENT] [--kinds A,B] [--numbers 3,17] [--most N] [--jobs
-//   N]
+//   gpu_mutants LIST [--cases all|part|selftest] [--require PERCENT] [--kinds A,B] [--numbers 3,17] [--most N]
+//     [--jobs N] [--equivalent FILE]
 //
 // A mutant runs in a process of its own, so that one that crashes, hangs or spoils memory ends alone. Exit code 1 where
 // fewer than PERCENT were caught, or where a case fails without any mutant.
@@ -225,8 +225,7 @@ int main(int argc, char** argv) {
   if (!read_options(argc, argv, options)) {
     std::fputs(
         "usage: gpu_mutants LIST [--cases all|part|selftest] [--require PERCENT] [--kinds A,B] [--numbers 3,17] "
-        "[--most N] "
-        "[--jobs N] [--equivalent FILE]\n",
+        "[--most N] [--jobs N] [--equivalent FILE]\n",
         stderr);
     return 2;
   }
