@@ -39,7 +39,7 @@ demo: build ## Make a picture: make demo PROMPT="a red apple on a blue backgroun
 	@echo "The picture is $$OUT"
 
 # A part that fails does not keep the next ones from running: one run shows everything that is wrong.
-test: deps ## Run the tests that CI runs (about an hour on 2 cores from nothing)
+test: deps ## Run the tests that CI runs (budget: 90 minutes on 2 cores from nothing)
 	@$(PART) --start
 	@failed=; for part in release-test asan tsan libcxx fuzz; do \
 	  $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
