@@ -1,5 +1,5 @@
 // What the bytes of each block format mean, for readers: core decodes runs with it, the CPU's matrix product whole
-// panels (ops/cpu_blocks/block_slab.h). The layouts are described where they are encoded (block_formats_*.cpp).
+// panels (ops/cpu_blocks/block_slab-inl.h). The layouts are described where they are encoded (block_formats_*.cpp).
 //
 // A part is 32 neighbours, part p of a block its elements 32 p ... 32 p + 31. In every format
 //
@@ -17,9 +17,9 @@
 // and one of three kinds of scales:
 //
 //   kScales == kOne     of the block alone: s = d(block), m = -dmin(block), both in half precision
-//   kScales == kWhole   s = d(block) * scale, m = dmin(block) * minimum, with whole numbers: scales(block) are the
-//   scales
-//                       of the block's groups in order as signed bytes, from byte 16 on the minima
+//   kScales == kWhole   s = d(block) * scale, m = dmin(block) * minimum, with whole numbers: scales(block)
+//                       are the scales of the block's groups in order as signed bytes, from byte 16 on the
+//                       minima
 //   kScales == kFloat   s = scale(block, p, g) of group g of part p, as f32
 //
 // Thread rule: pure functions. Codes are taken from eight bytes at a time in a 64-bit word.
