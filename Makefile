@@ -11,7 +11,6 @@ LIBCXX_TESTS ?= core graph passes runtime
 # Objects compiled in one checkout are found again from another: the folder is not part of ccache's key.
 export CCACHE_NOHASHDIR = 1
 export CCACHE_BASEDIR = $(CURDIR)
-export CCACHE_SLOPPINESS = pch_defines,time_macros
 export PROMPT
 export OUT
 
