@@ -6,8 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstddef>
+#include <ctime>
 #include <fstream>
 #include <functional>
 
@@ -27,7 +27,7 @@ inline bool memory_can_be_limited() {
 enum class Limited { address_space, private_memory };
 
 // `work` gives whether all went as it should. It gets `spare` bytes more than are in use when it begins, and so many
-// seconds of the wall's clock. Threads of the parent are not there.
+// seconds of processor time (a loaded machine makes none of it). Threads of the parent are not there.
 inline void expect_within(Limited what, size_t spare, double seconds, const std::function<bool()>& work) {
   const auto child = [&] {
     rlim_t pages[6] = {};  // size, resident, shared, text, library, data
@@ -37,10 +37,10 @@ inline void expect_within(Limited what, size_t spare, double seconds, const std:
     const rlim_t used = (address_space ? pages[0] : pages[5]) * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
     const rlimit both{used + spare, used + spare};
     ::setrlimit(address_space ? RLIMIT_AS : RLIMIT_DATA, &both);
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();
     if (!work()) ::_exit(1);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    ::_exit(took.count() < seconds ? 0 : 2);
+    const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+    ::_exit(took < seconds ? 0 : 2);
   };
   // 1: not as it should; 2: too slow; killed or another code: out of memory.
   EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "");

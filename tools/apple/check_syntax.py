@@ -23,12 +23,12 @@ LLVM = pathlib.Path("/usr/lib/llvm-14/include/c++/v1")
 
 
 def flags(metal_cpp, build):
-    # The C library's headers are those of this machine, which wants to know of an architecture that it has;
+    # The C library's headers are those of this machine, less what the stubs replace: its word size, its 64-bit types.
     # __nonnull is a macro of Apple's clang and a name of glibc's.
     system = [STUBS, LLVM, "/usr/include/x86_64-linux-gnu", "/usr/include", metal_cpp]
     more = [item for folder in system for item in ("-isystem", str(folder))]
     return ["--target=arm64-apple-macos14", "-std=c++20", "-fsyntax-only", "-fblocks", "-nostdinc++", *more,
-            "-D__x86_64__=1", "-D_GNU_SOURCE", "-U__nonnull", "-U__LITTLE_ENDIAN__",
+            "-D_GNU_SOURCE", '-DCHIARO_VERSION="0"', "-U__nonnull", "-U__LITTLE_ENDIAN__",
             "-I", str(ROOT / "src"), "-I", str(ROOT / "include"), "-I", str(ROOT / "apps"), "-I", str(build / "generated"),
             "-DFMT_HEADER_ONLY=1", "-DSPDLOG_FMT_EXTERNAL", "-DCHIARO_ONE_TARGET=1",
             "-Wall", "-Wextra", "-Werror", "-Wno-unknown-attributes", "-ferror-limit=5"]
