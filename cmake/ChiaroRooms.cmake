@@ -126,7 +126,7 @@ function(chiaro_add_test name)
     add_dependencies(quick_tests test_${name})
   endif()
   if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 600)
+    set(ARG_TIMEOUT 1800)  # for a loaded machine and sanitizers; what hangs ends all the same
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}")
 endfunction()
