@@ -183,14 +183,21 @@ void add_synth(CLI::App& app, SynthOptions& o) {
   c->add_option("--type", o.type, "of the weights: f16, f32, bf16, f8_e4m3, for GGUF q8_0, q4_K, ... (default: f16)")
       ->type_name("TYPE");
   c->add_option("-s,--seed", o.seed, "of the weights (default: 0)")->type_name("N");
-  c->add_option("--layers", o.size.layers, "of a transformer (default: as published)")->type_name("N");
+  const auto least_one = CLI::Range(1, 1 << 20).description("");  // 0 would be "as published"
+  c->add_option("--layers", o.size.layers, "of a transformer (default: as published)")
+      ->check(least_one)
+      ->type_name("N");
   c->add_option("--width", o.size.width, "of a part's tokens, a multiple of 128; of an autoencoder's first channels")
+      ->check(least_one)
       ->type_name("N");
   c->add_option("--context-width", o.size.context_width,
                 "of the prompts that zimage and qwen-image read; the width "
                 "of their text encoder")
+      ->check(least_one)
       ->type_name("N");
-  c->add_option("--vocabulary", o.size.vocabulary, "of a text encoder: rows of its table")->type_name("N");
+  c->add_option("--vocabulary", o.size.vocabulary, "of a text encoder: rows of its table")
+      ->check(least_one)
+      ->type_name("N");
   c->footer(
       "Examples:\n  chiaro synth sd15 random.safetensors\n  chiaro synth sd-turbo folder --type f8_e4m3\n"
       "  chiaro synth sd15 random.gguf --type q4_K\n"

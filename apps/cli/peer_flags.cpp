@@ -39,8 +39,8 @@ constexpr const char* kScaleLater = "leave it out, and scale the picture with an
 constexpr AbsentFlag kAbsent[] = {
     {"--high-noise-diffusion-model", true, kWholeModel},
     {"--clip_vision", true, kWholeModel},
-    {"--llm_vision", true, kWholeModel},
-    {"--qwen2vl", true, kWholeModel},
+    {"--llm_vision", true, kTextOnly},
+    {"--qwen2vl_vision", true, kTextOnly},
     {"--lora-model-dir", true, "merge the LoRA into the checkpoint first"},
     {"--lora-apply-mode", true, "merge the LoRA into the checkpoint first"},
     {"--embd-dir", true, "write the words out in the prompt"},
@@ -81,6 +81,7 @@ std::string long_name(const std::string& names) {
 
 void add_peer_flags(CLI::App& app, GenerateOptions& options) {
   constexpr const char* kHidden = "";
+  app.add_option("--qwen2vl", options.parts.llm)->group(kHidden);  // what --llm was called
   for (const DecidedFlag& flag : kDecided) {
     const std::string sentence = std::string(flag.names) + " has no effect: " + flag.instead;
     if (flag.value) {

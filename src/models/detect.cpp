@@ -5,6 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "models/config_reader.h"
+#include "models/count_layers.h"
 #include "models/manifest.h"
 
 namespace chiaro::models {
@@ -104,11 +106,8 @@ std::optional<FoundNetwork<VaeConfig>> find_vae(const WeightMap& file) {
 
 namespace {
 
-// How many of `front`0.`end`, `front`1.`end`, ... are there in a row.
-int64_t count_layers(const WeightMap& file, const std::string& front, std::string_view end) {
-  int64_t layers = 0;
-  while (layers < 256 && file.has(front + std::to_string(layers) + std::string(end))) ++layers;
-  return layers;
+int64_t layers_below(const WeightMap& file, const std::string& front) {
+  return count_layers(file.names(), front, kMaxRepeats);
 }
 
 std::optional<FoundNetwork<ClipTextConfig>> clip_of(std::string prefix, int64_t width, int64_t layers) {
@@ -123,12 +122,12 @@ std::optional<FoundNetwork<ClipTextConfig>> find_clip(const WeightMap& file) {
   constexpr std::string_view kFused = "transformer.resblocks.0.attn.in_proj_weight";
   for (const std::string& prefix : prefixes_of(file, kFused)) {  // its pictures' half has no token embedding
     if (!has_all(file, prefix, {"token_embedding.weight", "ln_final.weight"})) continue;
-    const int64_t layers = count_layers(file, prefix + "transformer.resblocks.", ".ln_1.weight");
+    const int64_t layers = layers_below(file, prefix + "transformer.resblocks.");
     if (auto found = clip_of(prefix, side(file, prefix + "token_embedding.weight", 1), layers)) return found;
   }
   for (std::string prefix : prefixes_of(file, "embeddings.token_embedding.weight")) {
     const int64_t width = side(file, prefix + "embeddings.token_embedding.weight", 1);
-    const int64_t layers = count_layers(file, prefix + "encoder.layers.", ".layer_norm1.weight");
+    const int64_t layers = layers_below(file, prefix + "encoder.layers.");
     constexpr std::string_view kRoot = "text_model.";
     if (prefix.ends_with(kRoot)) prefix.resize(prefix.size() - kRoot.size());
     if (auto found = clip_of(std::move(prefix), width, layers)) return found;
@@ -200,11 +199,12 @@ std::optional<FoundNetwork<ZImageConfig>> find_zimage(const WeightMap& file) {
     ZImageConfig c;
     c.width = side(file, prefix + "cap_embedder.1.weight", 0);
     const int64_t head = first_side("layers.0.attention.q_norm.weight", "layers.0.attention.norm_q.weight");
-    if (head != published.head_width() || c.width % head != 0) continue;
+    if (head != published.head_width() || c.width < head || c.width % head != 0) continue;
     c.heads = c.width / head;
     c.context_width = side(file, prefix + "cap_embedder.0.weight", 0);
-    c.layers = count_layers(file, prefix + "layers.", ".attention_norm1.weight");
-    c.refiner_layers = count_layers(file, prefix + "noise_refiner.", ".attention_norm1.weight");
+    c.layers = layers_below(file, prefix + "layers.");
+    c.refiner_layers =
+        std::max(layers_below(file, prefix + "noise_refiner."), layers_below(file, prefix + "context_refiner."));
     const int64_t patch = c.patch * c.patch;
     c.in_channels = first_side("final_layer.linear.weight", "all_final_layer.2-1.linear.weight") / patch;
     if (c.in_channels >= 1 && c.layers >= 1) return FoundNetwork<ZImageConfig>{prefix, std::move(c)};
@@ -217,12 +217,12 @@ std::optional<FoundNetwork<QwenImageConfig>> find_qwen_image(const WeightMap& fi
     QwenImageConfig c;
     const int64_t width = side(file, prefix + "img_in.weight", 0);
     const int64_t head = side(file, prefix + "transformer_blocks.0.attn.norm_q.weight", 0);
-    if (head != c.head_width || width % head != 0) continue;
+    if (head != c.head_width || width < head || width % head != 0) continue;
     c.heads = width / head;
     c.patch_channels = side(file, prefix + "img_in.weight", 1);
     c.out_channels = side(file, prefix + "proj_out.weight", 0) / (c.patch * c.patch);
     c.context_width = side(file, prefix + "txt_norm.weight", 0);
-    c.layers = count_layers(file, prefix + "transformer_blocks.", ".attn.to_q.weight");
+    c.layers = layers_below(file, prefix + "transformer_blocks.");
     if (c.out_channels >= 1 && c.layers >= 1) return FoundNetwork<QwenImageConfig>{prefix, std::move(c)};
   }
   return std::nullopt;

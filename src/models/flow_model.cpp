@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "models/identify.h"
 #include "models/manifest.h"
 #include "models/needs.h"
 #include "models/qwen_image/manifest.h"
@@ -48,10 +49,10 @@ Error missing(std::string_view network, std::string_view flag, const ModelCompon
     return {ErrorCode::unsupported, fmt::format("the model has no {}", network), "it is a part alone",
             fmt::format("give it with --{} FILE", flag), ""};
   }
-  const std::string family = unread_family(place->weights);
   return {ErrorCode::unsupported,
           fmt::format("{} holds no {} that is known here", printable_path(place->files.front().string()), network),
-          family.empty() ? "its tensors begin with " + printable_list(place->weights.names(), 3) : "it is " + family,
+          fmt::format("it is {}; its tensors begin with {}", identify(*place).is,
+                      printable_list(place->weights.names(), 3)),
           fmt::format("give another file with --{}", flag == "llm" || flag == "vae" ? flag : "diffusion-model"), ""};
 }
 
@@ -92,14 +93,20 @@ bool reads_last_layer(Family family) {
   return family == Family::qwen_image;
 }
 
+// Whether the metadata are those of a language model, of whatever architecture: they then hold, or refuse the file.
+// Other programs' files may name an architecture of their own and say no more.
+bool describes_text_model(const GgufMetadata& metadata) {
+  if (metadata.find("general.architecture") == nullptr) return false;
+  const auto kind = metadata.get_text("general.architecture");
+  return kind.ok() && (*kind == "qwen3" || *kind == "qwen2vl" || metadata.find(*kind + ".block_count") != nullptr);
+}
+
 Status set_text(FlowModel& model, const ModelComponent& place) {
   CHIARO_ASSIGN(model.text.weights, qwen_text_weights(place.weights));
   const auto shown = shown_qwen_text_config(model.text.weights);
-  const bool described = place.gguf.find("general.architecture") != nullptr && shown &&
-                         place.gguf.find(shown->qk_norm ? "qwen3.block_count" : "qwen2vl.block_count") != nullptr;
   if (place.config) {
     CHIARO_ASSIGN(model.text.config, read_qwen_text_config(*place.config));
-  } else if (described) {
+  } else if (shown && describes_text_model(place.gguf)) {
     CHIARO_ASSIGN(model.text.config, read_qwen_text_gguf(place.gguf, shown->vocabulary));
   } else if (shown) {
     model.text.config = *shown;

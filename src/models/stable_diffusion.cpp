@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "models/identify.h"
 #include "models/manifest.h"
 #include "models/nearest.h"
 #include "models/needs.h"
@@ -276,6 +277,15 @@ Status replace_parts(StableDiffusion& sd, const ModelSource& source) {
   return {};
 }
 
+// What the file is that should hold the denoiser, where a file was given.
+std::string what_denoises(const ModelSource& source) {
+  const ModelComponent* file = source.part("diffusion_model");
+  const auto checkpoint = source.components.find(kCheckpointComponent);
+  if (file == nullptr && checkpoint != source.components.end()) file = &checkpoint->second;
+  if (file == nullptr) return "this is no such model";
+  return fmt::format("{} is {}", printable_path(file->files.front().string()), identify(*file).is);
+}
+
 // Parts that no family read here has.
 Status check_parts(const ModelSource& source) {
   struct Later {
@@ -286,8 +296,10 @@ Status check_parts(const ModelSource& source) {
                                          {"llm", "Z-Image and Qwen-Image"}}};
   for (const Later& later : kLater) {
     if (source.part(later.part) == nullptr) continue;
-    return Error{ErrorCode::usage, fmt::format("--{} has no use", later.part),
-                 fmt::format("it is for {}, and this is no such model", later.families), "leave it out", ""};
+    return Error{
+        ErrorCode::usage, fmt::format("--{} has no use", later.part),
+        fmt::format("it is for {}, and {}", later.families, what_denoises(source)),
+        later.part == "llm" ? "give a denoiser of theirs with --diffusion-model, or leave it out" : "leave it out", ""};
   }
   return {};
 }

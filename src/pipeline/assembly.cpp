@@ -208,8 +208,10 @@ Status check_networks(Assembly& a) {
   return {};
 }
 
-void collect_report(ModelInfo& info, const ModelComponent& component, Log& log) {
-  const WeightReport report = component.weights.report();
+// `built`: whether every network was; after the first that cannot be, most tensors have not been asked for.
+void collect_report(ModelInfo& info, const ModelComponent& component, bool built, Log& log) {
+  WeightReport report = component.weights.report();
+  if (!built) report.unused.clear();
   info.unused.insert(info.unused.end(), report.unused.begin(), report.unused.end());
   info.missing.insert(info.missing.end(), report.missing.begin(), report.missing.end());
   for (const SkippedTensor& s : report.skipped) info.skipped.push_back(s.name + ": " + s.reason);
@@ -337,7 +339,7 @@ Result<std::unique_ptr<Assembly>> assemble(const AssembleRequest& request, Log& 
   if (!made.ok()) return std::move(made).error().at(a.info.path);
   CHIARO_TRY(a.flow ? check_flow_fit(a) : check_fit(a));
   Status checked = a.flow ? check_flow_networks(a) : check_networks(a);
-  for_each_component(source, [&](const ModelComponent& c) { collect_report(a.info, c, log); });
+  for_each_component(source, [&](const ModelComponent& c) { collect_report(a.info, c, checked.ok(), log); });
   if (!checked.ok()) return with_share(std::move(checked).error(), a, source);
   for_each_component(source, [&](const ModelComponent& c) {
     if (checked.ok()) checked = check_scales(c);

@@ -51,7 +51,7 @@ Result<QwenTokenizer> find_tokenizer(const ModelComponent& text, const ModelSour
   return Error{ErrorCode::bad_file, "the text encoder has no tokenizer",
                "its file has none in its metadata, and there is no tokenizer.json beside it",
                "put the model's tokenizer.json beside the file, or use a GGUF file of the text encoder",
-               printable_path(path_to_utf8(text.folder))};
+               printable_path(path_to_utf8(text.files.empty() ? text.folder : text.files.front()))};
 }
 
 ComponentInfo text_info(const models::FlowModel& found) {
@@ -172,6 +172,15 @@ Status check_flow_fit(const Assembly& a) {
     return misfit(a, "tokenizer and text encoder do not fit",
                   fmt::format("{} tokens, but the encoder knows {}", f.tokenizer->vocab_size(), f.text.vocabulary));
   }
+  // Qwen3 norms its queries and keys, Qwen2.5-VL does not.
+  if (f.text.qk_norm != (f.family == Family::zimage)) {
+    return misfit(a, fmt::format("text encoder and {} do not fit", models::family_name(f.family)),
+                  f.text.qk_norm ? "it is Qwen3, and Qwen2.5-VL is read" : "it is Qwen2.5-VL, and Qwen3 is read");
+  }
+  if (f.text.layers <= skipped_layers(f)) {
+    return misfit(a, fmt::format("text encoder and {} do not fit", models::family_name(f.family)),
+                  fmt::format("{} layer, and the states before the last are read", f.text.layers));
+  }
   if (f.text.width != f.context_width()) {
     return misfit(
         a, fmt::format("text encoder and {} do not fit", models::family_name(f.family)),
@@ -211,6 +220,12 @@ Status check_flow_networks(Assembly& a) {
   CHIARO_TRY(models::build_vae_decoder(a.vae, *a.vae_weights, {.height = side, .width = side}));
   CHIARO_TRY(models::build_vae_encoder(a.vae, *a.vae_weights, {.height = pixels, .width = pixels}));
   return {};
+}
+
+Status check_flow_size(const Assembly& a, int64_t latent_height, int64_t latent_width) {
+  const auto* zimage = std::get_if<models::ZImageConfig>(&a.flow->denoiser);
+  if (zimage == nullptr) return {};
+  return models::check_zimage_request(*zimage, {.height = latent_height, .width = latent_width, .context_length = 1});
 }
 
 Value flow_denoise(GraphBuilder& g, const Assembly& a, Value sample, Value timestep, Value context) {

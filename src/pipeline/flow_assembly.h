@@ -15,6 +15,9 @@ Status check_flow_fit(const Assembly& a);
 // Builds every network once, small. Errors: those of the weights.
 Status check_flow_networks(Assembly& a);
 
+// Whether the denoiser has positions for latents of this size. Errors: usage.
+Status check_flow_size(const Assembly& a, int64_t latent_height, int64_t latent_width);
+
 // The denoiser of one model alone, for graphs: sample [N,h,w,C], timestep f32 [N], context [N,L,D], of the type to
 // compute in but for the timestep -> what it gives, [N,h,w,C].
 Value flow_denoise(GraphBuilder& g, const Assembly& a, Value sample, Value timestep, Value context);

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <random>
 
+#include "pipeline/flow_assembly.h"
+
 namespace chiaro {
 namespace {
 
@@ -138,6 +140,7 @@ Result<ResolvedRequest> resolve_request(const Assembly& a, const GenerateRequest
   if (r.cfg_scale == kModelsGuidance) r.cfg_scale = a.default_guidance;
   CHIARO_TRY(check_numbers(r));
   resolve_size(a, out);
+  if (a.flow) CHIARO_TRY(check_flow_size(a, out.latent_height, out.latent_width));
   CHIARO_TRY(resolve_sampler(a, out));
   if (r.rng != "cuda" && r.rng != "cpu") {
     return usage(fmt::format("there is no random generator \"{}\"", r.rng), "", "use --rng cuda or --rng cpu");

@@ -110,6 +110,25 @@ TEST_P(FlowModels, PartsThatAreMissingOrMixedUpAreNamed) {
   refused({"--diffusion-model", "d.gguf", "--llm", "v.safetensors", "--vae", "v.safetensors", "-p", "x"},
           "holds no text encoder");
   refused({"--diffusion-model", "d.gguf", "--llm", "t.gguf", "--vae", "t.gguf", "-p", "x"}, "holds no autoencoder");
+  const char* other = GetParam() == 0 ? "qwen2.5-vl-7b" : "qwen3-4b";
+  ASSERT_EQ(folder_.run({"synth", other, "o.gguf", "--layers", "2", "--width", "128", "--vocabulary", "300"}).code, 0);
+  refused({"--diffusion-model", "d.gguf", "--llm", "o.gguf", "--vae", "v.safetensors", "-p", "x"},
+          GetParam() == 0 ? "Qwen3 is read" : "Qwen2.5-VL is read");
+}
+
+// Given by the name that sd-cli had for the flag before.
+TEST_P(FlowModels, AnEncoderOfAnotherWidthIsRefused) {
+  const char* text = GetParam() == 0 ? "qwen3-4b" : "qwen2.5-vl-7b";
+  ASSERT_EQ(folder_.run({"synth", text, "o.gguf", "--layers", "2", "--width", "256", "--vocabulary", "300"}).code, 0);
+  const Outcome wide =
+      folder_.run({"--diffusion-model", "d.gguf", "--qwen2vl", "o.gguf", "--vae", "v.safetensors", "-p", "x"});
+  EXPECT_EQ(wide.code, 3);
+  EXPECT_NE(wide.err.find("256 numbers a token"), std::string::npos) << wide.err;
+}
+
+TEST_P(FlowModels, SizesOfNothingAreNotThePublishedOnes) {
+  const Outcome none = folder_.run({"synth", model_.denoiser.front(), "n.gguf", "--layers", "0"});
+  EXPECT_EQ(none.code, 2) << none.err;
 }
 
 TEST_P(FlowModels, InspectCallsThePartsByTheirNames) {

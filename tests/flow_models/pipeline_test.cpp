@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 
 #include "chiaro/chiaro.h"
@@ -251,12 +253,41 @@ TEST_F(FlowRequests, OddSizes) {
   EXPECT_EQ(made.result.pictures.at(0).rgb.size(), 21u * 9 * 3);
 }
 
+// A side that the model has no positions for.
+TEST_F(FlowRequests, PicturesPastTheModelsPositionsAreRefused) {
+  GenerateRequest r = request();
+  r.width = 16384;
+  r.height = 16;
+  const auto refused = session_->generate(r);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::usage);
+  EXPECT_NE(refused.error().mend.find("smaller picture"), std::string::npos) << refused.error().format();
+}
+
 // A prompt past the model's limit is cut, and said so.
 TEST_F(FlowRequests, LongPromptsAreCut) {
   GenerateRequest r = request();
   r.steps = 1;
   r.prompt = std::string(600, 'x');
   EXPECT_TRUE(says(make(*session_, r).result.notices, "tokens were cut"));
+}
+
+// What was not asked for yet when a tensor is found missing is not called unused.
+TEST_F(FlowRequests, AMissingTensorIsTheOnlyOneNamed) {
+  const std::string folder = write_flow_model("zimage", "lacking", case_);
+  const std::filesystem::path config = std::filesystem::path(folder) / "transformer/config.json";
+  nlohmann::json settings;
+  std::ifstream(config) >> settings;
+  settings["n_layers"] = 3;
+  std::ofstream(config) << settings;
+  std::string said;
+  LoadOptions options{.model = folder};
+  options.log = [&](Severity, std::string_view, std::string_view line) { said += std::string(line) + "\n"; };
+  const auto refused = Session::load(options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().format().find("layers.2."), std::string::npos) << refused.error().format();
+  EXPECT_NE(said.find("1 missing tensor"), std::string::npos) << said;
+  EXPECT_EQ(said.find("unused tensor"), std::string::npos) << said;
 }
 
 TEST_F(FlowRequests, OptionsOfOtherModelsAreRefused) {

@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "checkpoint_names.h"
+#include "models/flow_model.h"
+#include "models/identify.h"
 #include "models/manifest.h"
 #include "models/nearest.h"
 #include "models/needs.h"
+#include "models/qwen_text/manifest.h"
 #include "models/stable_diffusion.h"
+#include "models/synth_part.h"
 
 namespace chiaro::models {
 namespace {
@@ -235,6 +239,94 @@ TEST(Detect, ATaesdWithoutItsDecoderIsRefused) {
   ModelSource vae = single_file(test::sd1_file());
   add_part(vae, "taesd", test::vae_file());
   expect_says(error_of(vae, ErrorCode::usage), {"--taesd", "no small decoder"});
+}
+
+NamedShapes part_file(SynthPart part, const SynthSize& size, const std::string& without = {}) {
+  const auto planned = synth_part_tensors(part, size, DType::f16);
+  EXPECT_TRUE(planned.ok());
+  NamedShapes tensors;
+  for (const PlannedTensor& t : *planned) {
+    if (t.name != without) tensors.emplace_back(t.name, t.desc.shape);
+  }
+  EXPECT_EQ(tensors.size() + (without.empty() ? 0 : 1), planned->size()) << without;
+  return tensors;
+}
+
+// A file without one tensor of a layer in between is no smaller network: the tensor is missing.
+TEST(Detect, AHoleInTheLayersIsNoEndOfThem) {
+  const SynthSize size{.layers = 3, .width = 256, .context_width = 128};
+  for (const char* lost : {"layers.1.attention_norm1.weight", "layers.0.attention_norm1.weight",
+                           "noise_refiner.0.attention_norm1.weight", "context_refiner.1.attention_norm1.weight"}) {
+    const auto zimage = find_zimage(tensors_without_data(part_file(SynthPart::zimage, size, lost)));
+    ASSERT_TRUE(zimage) << lost;
+    EXPECT_EQ(zimage->config.layers, 3) << lost;
+    EXPECT_EQ(zimage->config.refiner_layers, 2) << lost;
+  }
+  const auto qwen = find_qwen_image(
+      tensors_without_data(part_file(SynthPart::qwen_image, size, "transformer_blocks.1.attn.to_q.weight")));
+  ASSERT_TRUE(qwen);
+  EXPECT_EQ(qwen->config.layers, 3);
+  const auto text = qwen_text_weights(tensors_without_data(part_file(
+      SynthPart::qwen3_4b, {.layers = 3, .width = 128, .vocabulary = 300}, "model.layers.1.input_layernorm.weight")));
+  ASSERT_TRUE(text.ok());
+  const auto shown = shown_qwen_text_config(*text);
+  ASSERT_TRUE(shown);
+  EXPECT_EQ(shown->layers, 3);
+}
+
+// Without the tensor that shows its width a file is no such network; a width of 0 ended the process.
+TEST(Detect, ANetworkWithoutAWidthIsNone) {
+  const SynthSize size{.layers = 1, .width = 256, .context_width = 128};
+  for (const auto& [part, lost] :
+       {std::pair{SynthPart::zimage, "cap_embedder.1.weight"}, {SynthPart::qwen_image, "img_in.weight"}}) {
+    ModelSource source;
+    add_part(source, "diffusion_model", part_file(part, size, lost));
+    const Identity identity = identify(source.parts.find("diffusion_model")->second);
+    EXPECT_EQ(identity.is, "tensors of no model that is known here") << lost;
+    EXPECT_FALSE(is_flow_model(source)) << lost;
+  }
+}
+
+ModelSource zimage_parts_source() {
+  ModelSource source;
+  source.kind = ModelKind::parts;
+  add_part(source, "diffusion_model", part_file(SynthPart::zimage, {.layers = 1, .width = 256, .context_width = 128}));
+  add_part(source, "llm", part_file(SynthPart::qwen3_4b, {.layers = 2, .width = 128, .vocabulary = 300}));
+  add_part(source, "vae", part_file(SynthPart::flux_vae, {.width = 32}));
+  return source;
+}
+
+// A GGUF file says which language model it is; one of the same shapes may turn its positions otherwise.
+TEST(Detect, LanguageModelsOfOtherArchitecturesAreRefused) {
+  ModelSource source = zimage_parts_source();
+  EXPECT_TRUE(find_flow_model(source).ok());
+  GgufMetadata& said = source.parts.find("llm")->second.gguf;
+  said.add("general.architecture", std::string("pig"));  // another program's, that says no more
+  EXPECT_TRUE(find_flow_model(source).ok());
+  for (const char* kind : {"qwen3vl", "qwen2", "qwen3"}) {
+    ModelSource other = zimage_parts_source();
+    GgufMetadata& metadata = other.parts.find("llm")->second.gguf;
+    metadata.add("general.architecture", std::string(kind));
+    if (kind != std::string("qwen3")) metadata.add(std::string(kind) + ".block_count", uint32_t{2});
+    const auto found = find_flow_model(other);
+    ASSERT_FALSE(found.ok()) << kind;
+    EXPECT_NE(found.error().format().find(kind), std::string::npos) << found.error().format();
+  }
+}
+
+TEST(Detect, WhatAFlowModelsPartIsInsteadIsSaid) {
+  ModelSource source = zimage_parts_source();
+  source.parts.erase("vae");
+  add_part(source, "vae", part_file(SynthPart::qwen_image_vae, {.width = 8}));
+  const auto found = find_flow_model(source);
+  ASSERT_FALSE(found.ok());
+  expect_says(found.error().format(), {"Wan autoencoder", "give another file with --vae"});
+  ModelSource swapped;
+  swapped.kind = ModelKind::parts;
+  add_part(swapped, "diffusion_model", part_file(SynthPart::flux_vae, {.width = 32}));
+  add_part(swapped, "llm", part_file(SynthPart::qwen3_4b, {.layers = 2, .width = 128, .vocabulary = 300}));
+  expect_says(error_of(swapped, ErrorCode::usage),
+              {"--llm has no use", "diffusion_model.safetensors", "AutoencoderKL", "with --diffusion-model"});
 }
 
 // SD 2.x predicts the noise or v, with equal names and shapes.

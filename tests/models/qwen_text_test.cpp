@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "formula_weights.h"
 #include "graph_runner.h"
 #include "models/needs.h"
@@ -210,6 +213,19 @@ TEST(QwenText, GgufMetadataThatMisleadsIsRefused) {
   zero.add("general.architecture", std::string("qwen3"));
   zero.add("qwen3.block_count", uint32_t{0});
   EXPECT_EQ(read_qwen_text_gguf(zero, 10).error().code, ErrorCode::bad_file);
+  for (const float base : {0.0F, -1.0F, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    GgufMetadata turned("model.gguf");
+    const GgufMetadata whole = gguf_of("qwen3");
+    for (const char* key : {"block_count", "embedding_length", "feed_forward_length", "attention.head_count",
+                            "attention.head_count_kv"}) {
+      const std::string name = std::string("qwen3.") + key;
+      turned.add(name, static_cast<uint32_t>(whole.get_integer(name).value()));
+    }
+    turned.add("general.architecture", std::string("qwen3"));
+    turned.add("qwen3.attention.layer_norm_rms_epsilon", 1e-6F);
+    turned.add("qwen3.rope.freq_base", base);
+    EXPECT_EQ(read_qwen_text_gguf(turned, 10).error().code, ErrorCode::bad_file) << base;
+  }
   GgufMetadata lacking("model.gguf");
   lacking.add("general.architecture", std::string("qwen3"));
   EXPECT_EQ(read_qwen_text_gguf(lacking, 10).error().code, ErrorCode::bad_file);

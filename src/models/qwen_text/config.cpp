@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <string>
 
 #include "models/config_reader.h"
@@ -10,8 +11,10 @@
 namespace chiaro::models {
 namespace {
 
-// Sums that the network needs, in values. Empty where all is well.
+// What the network needs of its numbers, in values. Empty where all is well.
 std::string misfit(const QwenTextConfig& c) {
+  if (!(c.rope_theta > 0) || !std::isfinite(c.rope_theta)) return fmt::format("positions of base {}", c.rope_theta);
+  if (!(c.norm_eps >= 0) || !std::isfinite(c.norm_eps)) return fmt::format("norms with {}", c.norm_eps);
   if (c.heads % c.kv_heads != 0)
     return fmt::format("{} heads of keys do not divide {} of queries", c.kv_heads, c.heads);
   if (c.head_width % 2 != 0) return fmt::format("heads of {} numbers; pairs are turned", c.head_width);

@@ -1,11 +1,10 @@
 #include "models/qwen_text/manifest.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <utility>
 
 #include "models/config_reader.h"
+#include "models/count_layers.h"
 #include "models/rename.h"
 
 namespace chiaro::models {
@@ -108,9 +107,8 @@ std::optional<QwenTextConfig> shown_qwen_text_config(const WeightMap& map) {
   c.heads = side(map, first + "self_attn.q_proj.weight", 0) / c.head_width;
   c.kv_heads = side(map, first + "self_attn.k_proj.weight", 0) / c.head_width;
   if (c.kv_heads < 1 || c.heads % c.kv_heads != 0) return std::nullopt;
-  c.layers = 0;
-  while (c.layers < kMaxRepeats && map.has(fmt::format("{}{}.input_layernorm.weight", kLayers, c.layers))) ++c.layers;
-  return c.layers > 0 ? std::optional(c) : std::nullopt;
+  c.layers = count_layers(map.names(), kLayers, kMaxRepeats);
+  return c;
 }
 
 }  // namespace chiaro::models

@@ -165,7 +165,9 @@ Rotations rotations(GraphBuilder& g, const ZImageConfig& config, int64_t h, int6
   return {slice(g, {.axis = 0, .start = 0, .end = border}, all), slice(g, {.axis = 0, .start = border}, all), all};
 }
 
-Status check_request(const ZImageConfig& config, const ZImageRequest& r) {
+}  // namespace
+
+Status check_zimage_request(const ZImageConfig& config, const ZImageRequest& r) {
   CHIARO_TRY(check_patched(config.patch, r.batch, r.height, r.width, r.context_length));
   const int64_t text = r.context_length + padding(r.context_length) + 1;
   const std::array<int64_t, 3> needed{text + 1, r.height / config.patch, r.width / config.patch};
@@ -177,8 +179,6 @@ Status check_request(const ZImageConfig& config, const ZImageRequest& r) {
   }
   return {};
 }
-
-}  // namespace
 
 Value zimage(const nn::Path& at, const ZImageConfig& config, const ZImageInputs& in) {
   const nn::Layer layer(at);
@@ -206,7 +206,7 @@ Value zimage(const nn::Path& at, const ZImageConfig& config, const ZImageInputs&
 }
 
 Result<Graph> build_zimage(const ZImageConfig& config, nn::WeightSource& weights, const ZImageRequest& request) {
-  CHIARO_TRY(check_request(config, request));
+  CHIARO_TRY(check_zimage_request(config, request));
   GraphBuilder g;
   g.set_module("diffusion");
   const int64_t n = request.batch;

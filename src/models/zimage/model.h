@@ -26,9 +26,11 @@ struct ZImageRequest {
   int64_t context_length = 32;
   DType dtype = DType::f32;  // to compute in; inputs and outputs are f32
 };
+// Errors: usage for sizes that cannot be cut into tokens or that the model has no positions for.
+Status check_zimage_request(const ZImageConfig& config, const ZImageRequest& request);
 // Inputs, in this order: "sample" f32 [N,in_channels,H,W], "timestep" f32 [N], "context" f32 [N,L,context_width].
 // Output: "out" f32 [N,in_channels,H,W]. Module "diffusion".
-// Errors: those of the weights (bad_file, shape); usage for sizes that the model has no positions for.
+// Errors: those of the weights (bad_file, shape); usage (check_zimage_request).
 Result<Graph> build_zimage(const ZImageConfig& config, nn::WeightSource& weights, const ZImageRequest& request);
 
 }  // namespace chiaro::models
