@@ -197,7 +197,7 @@ std::optional<FoundNetwork<ZImageConfig>> find_zimage(const WeightMap& file) {
       return std::max(side(file, prefix + original, 0), side(file, prefix + canonical, 0));
     };
     ZImageConfig c;
-    c.width = side(file, prefix + "cap_embedder.1.weight", 0);
+    c.width = first_side("cap_embedder.1.weight", "cap_embedder.1.bias");
     const int64_t head = first_side("layers.0.attention.q_norm.weight", "layers.0.attention.norm_q.weight");
     if (head != published.head_width() || c.width < head || c.width % head != 0) continue;
     c.heads = c.width / head;
@@ -215,7 +215,7 @@ std::optional<FoundNetwork<ZImageConfig>> find_zimage(const WeightMap& file) {
 std::optional<FoundNetwork<QwenImageConfig>> find_qwen_image(const WeightMap& file) {
   for (const std::string& prefix : prefixes_of(file, "txt_norm.weight")) {
     QwenImageConfig c;
-    const int64_t width = side(file, prefix + "img_in.weight", 0);
+    const int64_t width = std::max(side(file, prefix + "img_in.weight", 0), side(file, prefix + "img_in.bias", 0));
     const int64_t head = side(file, prefix + "transformer_blocks.0.attn.norm_q.weight", 0);
     if (head != c.head_width || width < head || width % head != 0) continue;
     c.heads = width / head;

@@ -274,17 +274,23 @@ TEST(Detect, AHoleInTheLayersIsNoEndOfThem) {
   EXPECT_EQ(shown->layers, 3);
 }
 
-// Without the tensor that shows its width a file is no such network; a width of 0 ended the process.
-TEST(Detect, ANetworkWithoutAWidthIsNone) {
+// A width of 0 ended the process: there are two tensors that show it, and without either a file is no such network.
+TEST(Detect, ATransformerWithoutItsWidth) {
   const SynthSize size{.layers = 1, .width = 256, .context_width = 128};
   for (const auto& [part, lost] :
        {std::pair{SynthPart::zimage, "cap_embedder.1.weight"}, {SynthPart::qwen_image, "img_in.weight"}}) {
     ModelSource source;
     add_part(source, "diffusion_model", part_file(part, size, lost));
     const Identity identity = identify(source.parts.find("diffusion_model")->second);
-    EXPECT_EQ(identity.is, "tensors of no model that is known here") << lost;
-    EXPECT_FALSE(is_flow_model(source)) << lost;
+    EXPECT_NE(identity.is.find("a part of a model: transformer of"), std::string::npos) << identity.is;
+    EXPECT_TRUE(is_flow_model(source)) << lost;
   }
+  NamedShapes neither = part_file(SynthPart::zimage, size, "cap_embedder.1.weight");
+  std::erase_if(neither, [](const auto& t) { return t.first == "cap_embedder.1.bias"; });
+  ModelSource source;
+  add_part(source, "diffusion_model", neither);
+  EXPECT_EQ(identify(source.parts.find("diffusion_model")->second).is, "tensors of no model that is known here");
+  EXPECT_FALSE(is_flow_model(source));
 }
 
 ModelSource zimage_parts_source() {
