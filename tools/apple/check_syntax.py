@@ -28,8 +28,8 @@ def flags(metal_cpp, build):
     system = [STUBS, LLVM, "/usr/include/x86_64-linux-gnu", "/usr/include", metal_cpp]
     more = [item for folder in system for item in ("-isystem", str(folder))]
     return ["--target=arm64-apple-macos14", "-std=c++20", "-fsyntax-only", "-fblocks", "-nostdinc++", *more,
-            "-D_GNU_SOURCE", '-DCHIARO_VERSION="0"', "-U__nonnull", "-U__LITTLE_ENDIAN__",
-            "-I", str(ROOT / "src"), "-I", str(ROOT / "include"), "-I", str(ROOT / "apps"), "-I", str(build / "generated"),
+            "-D_GNU_SOURCE", '-DCHIARO_VERSION="0"', '-DCHIARO_SHIPPED_MODELS=""', "-U__nonnull", "-U__LITTLE_ENDIAN__",
+            "-I", str(ROOT / "src"), "-I", str(ROOT / "include"), "-I", str(ROOT / "apps" / "cli"), "-I", str(build / "generated"),
             "-DFMT_HEADER_ONLY=1", "-DSPDLOG_FMT_EXTERNAL", "-DCHIARO_ONE_TARGET=1",
             "-Wall", "-Wextra", "-Werror", "-Wno-unknown-attributes", "-ferror-limit=5"]
 
