@@ -42,7 +42,13 @@ bool holds_tokenizer(const fs::path& folder) {
 
 // In the text encoder's own file or folder, beside that folder (as in a diffusers folder), or the model's.
 Result<QwenTokenizer> find_tokenizer(const ModelComponent& text, const ModelSource& source) {
-  if (text.gguf.find("tokenizer.ggml.tokens") != nullptr) return QwenTokenizer::from_gguf(text.gguf);
+  if (text.gguf.find("tokenizer.ggml.tokens") != nullptr) {
+    auto read = QwenTokenizer::from_gguf(text.gguf);
+    if (!read.ok() && !text.files.empty()) {
+      return std::move(read).error().at(printable_path(path_to_utf8(text.files.front())));
+    }
+    return read;
+  }
   if (holds_tokenizer(text.folder)) return QwenTokenizer::load_folder(text.folder);
   const fs::path beside = text.folder.parent_path() / "tokenizer";
   if (text.config && holds_tokenizer(beside)) return QwenTokenizer::load_folder(beside);

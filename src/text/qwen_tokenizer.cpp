@@ -2,6 +2,7 @@
 #include "text/qwen_tokenizer.h"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <utility>
 
@@ -27,7 +28,8 @@ Result<QwenTokenizer> QwenTokenizer::from_files(const NamedText& vocab_json, con
   return build(std::move(vocab), added, vocab_json.name);
 }
 
-Result<QwenTokenizer> QwenTokenizer::build(BpeVocab vocab, std::span<const AddedToken> added, std::string_view file) {
+Result<QwenTokenizer> QwenTokenizer::build(BpeVocab vocab, std::span<const AddedToken> added, std::string_view file,
+                                           std::size_t rows) {
   QwenTokenizer made;
   for (unsigned byte = 0; byte < 256; ++byte) {
     std::string symbol;
@@ -37,7 +39,7 @@ Result<QwenTokenizer> QwenTokenizer::build(BpeVocab vocab, std::span<const Added
       return refuse_tokenizer_file(file, fmt::format("it has no token {} for the byte {}", shown_token(symbol), byte));
     }
   }
-  const std::size_t entries = vocab.ids.size() + added.size();
+  const std::size_t entries = std::max(rows, vocab.ids.size() + added.size());
   FilePlace place{file, "added token"};
   for (const AddedToken& token : added) {
     ++place.number;

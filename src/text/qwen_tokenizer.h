@@ -61,8 +61,10 @@ class QwenTokenizer {
 
  private:
   QwenTokenizer();
-  // `vocab` without the added tokens, or with some of them under the same ids.
-  static Result<QwenTokenizer> build(BpeVocab vocab, std::span<const AddedToken> added, std::string_view file);
+  // `vocab` without the added tokens, or with some of them under the same ids. `rows`: how many ids the file lists,
+  // with or without a token; an added token may stand anywhere among them.
+  static Result<QwenTokenizer> build(BpeVocab vocab, std::span<const AddedToken> added, std::string_view file,
+                                     std::size_t rows = 0);
   void split(std::string_view text, const AddedVocabulary::Sink& sink) const;
 
   BpeVocab vocab_;

@@ -68,7 +68,9 @@ Result<QwenTokenizer> QwenTokenizer::from_gguf(const GgufMetadata& metadata) {
     CHIARO_TRY(add_bpe_merge(vocab, rule, place));
   }
   CHIARO_TRY(check_all_merged(vocab, kMerges, "", {}));
-  return build(std::move(vocab), added, kTokens);
+  // Rows without a token may lie below an added one, and the file has paid for each.
+  CHIARO_ASSIGN(const std::vector<std::string_view> rows, metadata.get_texts(kTokens));
+  return build(std::move(vocab), added, kTokens, rows.size());
 }
 
 }  // namespace chiaro

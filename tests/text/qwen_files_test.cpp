@@ -45,9 +45,11 @@ struct Small {
     for (std::size_t id = 0; id < tokens.size(); ++id) root["model"]["vocab"][tokens[id]] = id;
     return root;
   }
-  GgufMetadata gguf() const {
+  GgufMetadata gguf(std::size_t unused = 0) const {
     std::vector<std::string> all = tokens;
     std::vector<std::int32_t> kinds(tokens.size(), 1);
+    for (std::size_t i = 0; i < unused; ++i) all.push_back("[PAD" + std::to_string(i) + "]");
+    kinds.resize(all.size(), 5);
     for (const AddedToken& token : added) {
       all.push_back(token.text);
       kinds.push_back(3);
@@ -101,6 +103,12 @@ TEST(QwenFiles, EachKindGivesTheSame) {
   const auto d = QwenTokenizer::from_json({"tokenizer.json", list_text});
   ASSERT_TRUE(d.ok()) << d.error().format();
   EXPECT_EQ(d->encode(text), expected);
+}
+
+TEST(QwenFiles, GgufMayHaveRowsWithoutATokenBelowAddedOnes) {
+  const auto read = QwenTokenizer::from_gguf(Small().gguf(150'000));
+  ASSERT_TRUE(read.ok()) << read.error().format();
+  EXPECT_EQ(read->find("<|im_end|>"), 150'260);
 }
 
 TEST(QwenFiles, FoldersWithoutTokenizerJson) {
