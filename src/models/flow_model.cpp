@@ -53,38 +53,37 @@ Error missing(std::string_view network, std::string_view flag, const ModelCompon
           fmt::format("{} holds no {} that is known here", printable_path(place->files.front().string()), network),
           fmt::format("it is {}; its tensors begin with {}", identify(*place).is,
                       printable_list(place->weights.names(), 3)),
-          fmt::format("give another file with --{}", flag == "llm" || flag == "vae" ? flag : "diffusion-model"), ""};
+          fmt::format("give another file with --{}", flag), ""};
 }
 
-// The tensors below where the network was found; all of them where a configuration says what they are.
-template <class Config>
-WeightMap tensors_of(const ModelComponent& place, const std::optional<FoundNetwork<Config>>& found) {
-  return found ? place.weights.with_prefix(found->prefix) : place.weights;
-}
-
-// Config of `place`: its own, else what its tensors show.
-template <class Config, class Read>
-Result<Config> config_of(const ModelComponent& place, const std::optional<FoundNetwork<Config>>& found,
-                         const Read& read, std::string_view network, std::string_view flag) {
-  if (place.config) return read(*place.config);
-  if (found) return found->config;
-  return missing(network, flag, &place);
+// The network in `place`: by its own config and all tensors, else by what its tensors show and those below where they
+// were found. `weigh` gives the tensors canonical names.
+template <class Config, class Read, class Weigh>
+Result<Network<Config>> network_of(const ModelComponent& place, const std::optional<FoundNetwork<Config>>& found,
+                                   const Read& read, const Weigh& weigh, std::string_view name, std::string_view flag) {
+  Network<Config> network;
+  if (place.config) {
+    CHIARO_ASSIGN(network.config, read(*place.config));
+  } else if (found) {
+    network.config = found->config;
+  } else {
+    return missing(name, flag, &place);
+  }
+  CHIARO_ASSIGN(network.weights,
+                weigh(found ? place.weights.with_prefix(found->prefix) : place.weights, network.config));
+  return network;
 }
 
 Status set_denoiser(FlowModel& model, const ModelComponent& place) {
+  constexpr std::string_view kName = "denoiser", kFlag = "diffusion-model";
   if (model.family == Family::zimage) {
-    const auto found = find_zimage(place.weights);
-    Network<ZImageConfig> network;
-    CHIARO_ASSIGN(network.config, config_of(place, found, read_zimage_config, "denoiser", "diffusion_model"));
-    CHIARO_ASSIGN(network.weights, zimage_weights(tensors_of(place, found), network.config));
-    model.denoiser = std::move(network);
+    CHIARO_ASSIGN(model.denoiser,
+                  network_of(place, find_zimage(place.weights), read_zimage_config, zimage_weights, kName, kFlag));
     return {};
   }
-  const auto found = find_qwen_image(place.weights);
-  Network<QwenImageConfig> network;
-  CHIARO_ASSIGN(network.config, config_of(place, found, read_qwen_image_config, "denoiser", "diffusion_model"));
-  CHIARO_ASSIGN(network.weights, qwen_image_weights(tensors_of(place, found)));
-  model.denoiser = std::move(network);
+  const auto weigh = [](const WeightMap& map, const QwenImageConfig&) { return qwen_image_weights(map); };
+  CHIARO_ASSIGN(model.denoiser,
+                network_of(place, find_qwen_image(place.weights), read_qwen_image_config, weigh, kName, kFlag));
   return {};
 }
 
@@ -122,18 +121,12 @@ Status set_text(FlowModel& model, const ModelComponent& place) {
 // Networks made of convolutions over three dimensions are Wan's.
 Status set_vae(FlowModel& model, const ModelComponent& place) {
   if (model.family == Family::zimage) {
-    const auto found = find_vae(place.weights);
-    Network<VaeConfig> network;
-    CHIARO_ASSIGN(network.config, config_of(place, found, read_vae_config, "autoencoder of Flux", "vae"));
-    CHIARO_ASSIGN(network.weights, vae_weights(tensors_of(place, found), network.config));
-    model.vae = std::move(network);
+    CHIARO_ASSIGN(model.vae, network_of(place, find_vae(place.weights), read_vae_config, vae_weights,
+                                        "autoencoder of Flux", "vae"));
     return {};
   }
-  const auto found = find_wan_vae(place.weights);
-  Network<WanVaeConfig> network;
-  CHIARO_ASSIGN(network.config, config_of(place, found, read_wan_vae_config, "autoencoder of Qwen-Image", "vae"));
-  CHIARO_ASSIGN(network.weights, wan_vae_weights(tensors_of(place, found), network.config));
-  model.vae = std::move(network);
+  CHIARO_ASSIGN(model.vae, network_of(place, find_wan_vae(place.weights), read_wan_vae_config, wan_vae_weights,
+                                      "autoencoder of Qwen-Image", "vae"));
   return {};
 }
 

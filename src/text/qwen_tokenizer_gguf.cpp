@@ -27,8 +27,9 @@ Status check_name(const GgufMetadata& metadata, std::string_view key, std::strin
                "give a file of a Qwen2, Qwen2.5 or Qwen3 model", std::string(key)};
 }
 
-// Sorts the tokens: those that merges make into `vocab`, those that stand beside it into `added`.
-Status read_tokens(const GgufMetadata& metadata, BpeVocab& vocab, std::vector<AddedToken>& added) {
+// Sorts the tokens: those that merges make into `vocab`, those that stand beside it into `added`. Gives how many rows
+// there are, those without a token among them.
+Result<std::size_t> read_tokens(const GgufMetadata& metadata, BpeVocab& vocab, std::vector<AddedToken>& added) {
   CHIARO_ASSIGN(const std::vector<std::string_view> tokens, metadata.get_texts(kTokens));
   CHIARO_ASSIGN(const std::vector<std::int64_t> kinds, metadata.get_integers(kKinds));
   if (kinds.size() != tokens.size()) {
@@ -50,7 +51,7 @@ Status read_tokens(const GgufMetadata& metadata, BpeVocab& vocab, std::vector<Ad
       default: return place.refuse(fmt::format("{} is of the unknown kind {}", shown_token(tokens[id]), kinds[id]));
     }
   }
-  return {};
+  return tokens.size();
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ Result<QwenTokenizer> QwenTokenizer::from_gguf(const GgufMetadata& metadata) {
   CHIARO_TRY(check_name(metadata, kPattern, "qwen2"));
   BpeVocab vocab;
   std::vector<AddedToken> added;
-  CHIARO_TRY(read_tokens(metadata, vocab, added));
+  CHIARO_ASSIGN(const std::size_t rows, read_tokens(metadata, vocab, added));
   CHIARO_ASSIGN(const std::vector<std::string_view> merges, metadata.get_texts(kMerges));
   FilePlace place{kMerges, "merge"};
   for (const std::string_view rule : merges) {
@@ -69,8 +70,7 @@ Result<QwenTokenizer> QwenTokenizer::from_gguf(const GgufMetadata& metadata) {
   }
   CHIARO_TRY(check_all_merged(vocab, kMerges, "", {}));
   // Rows without a token may lie below an added one, and the file has paid for each.
-  CHIARO_ASSIGN(const std::vector<std::string_view> rows, metadata.get_texts(kTokens));
-  return build(std::move(vocab), added, kTokens, rows.size());
+  return build(std::move(vocab), added, kTokens, rows);
 }
 
 }  // namespace chiaro
