@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
+#include "core/ascii.h"
 #include "models/identify.h"
 #include "models/manifest.h"
 #include "models/needs.h"
@@ -148,9 +148,7 @@ bool says_turbo(const ModelSource& source, const ModelComponent& denoiser) {
   for (const auto& [key, value] : denoiser.texts()) {
     if ((key.starts_with("modelspec.") || key.starts_with("general.")) && value.size() < 1000) text += " " + value;
   }
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text.find("turbo") != std::string::npos;
+  return ascii_lower(text).find("turbo") != std::string::npos;
 }
 
 Status check_parts(const ModelSource& source, Family family) {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
+#include "core/ascii.h"
 #include "models/identify.h"
 #include "models/manifest.h"
 #include "models/nearest.h"
@@ -137,9 +137,7 @@ bool says_turbo(const ModelSource& source, const ModelComponent& unet) {
   for (const auto& [key, value] : unet.texts()) {
     if (key.starts_with("modelspec.") && value.size() < 1000) text += " " + value;
   }
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  return text.find("turbo") != std::string::npos;
+  return ascii_lower(text).find("turbo") != std::string::npos;
 }
 
 void ignore_all(const WeightMap& weights) {

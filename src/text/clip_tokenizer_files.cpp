@@ -1,11 +1,11 @@
 // Loading a CLIP tokenizer from files and memory.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
 
+#include "core/ascii.h"
 #include "core/mapped_file.h"
 #include "core/sha256.h"
 #include "core/utf8_path.h"
@@ -101,9 +101,7 @@ Result<ClipTokenizer> ClipTokenizer::from_memory(const NamedText& vocab_json, co
 Result<ClipTokenizer> ClipTokenizer::from_merges(const NamedText& merges_txt, std::string_view expected,
                                                  const ClipTokenizerOptions& options) {
   if (!expected.empty()) {
-    std::string wanted(expected);
-    std::transform(wanted.begin(), wanted.end(), wanted.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    const std::string wanted = ascii_lower(expected);
     const std::string actual = to_hex(chiaro::sha256(merges_txt.text));
     if (actual != wanted) {
       return config_error(std::string(merges_txt.name), fmt::format("its SHA-256 is {}, not {}", actual, wanted));

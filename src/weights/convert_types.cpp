@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/ascii.h"
 #include "core/utf8_path.h"
 #include "weights/gguf_values.h"
 #include "weights/printable.h"
@@ -55,10 +56,7 @@ Status check_holds(ConvertKind kind, DType type) {
 }  // namespace
 
 std::optional<DType> convert_type_from_name(std::string_view name) {
-  std::string text(name);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  const std::string text = ascii_lower(name);
   constexpr std::array<std::pair<std::string_view, DType>, 7> kOther{{{"fp32", DType::f32},
                                                                       {"fp16", DType::f16},
                                                                       {"fp8", DType::f8_e4m3},

@@ -4,16 +4,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "core/ascii.h"
+
 namespace chiaro {
 namespace {
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 // The text without a byte order mark and leading white space.
 std::string_view trimmed(std::string_view text) {
@@ -37,7 +31,7 @@ bool is_pickle(std::string_view head) {
 FileLook look_at(std::span<const std::byte> bytes) {
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<size_t>(bytes.size(), 512));
   const std::string_view text = trimmed(head);
-  const std::string start = lower(text.substr(0, 64));
+  const std::string start = ascii_lower(text.substr(0, 64));
   if (head.empty()) return {FileKind::empty, "an empty file", "the download or the copy failed: get the file again"};
   if (is_safetensors(head)) {
     return {FileKind::safetensors, "a safetensors file", "pass it where a safetensors file is expected"};
