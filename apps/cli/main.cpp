@@ -23,6 +23,7 @@ struct Runner {
   int operator()(const ConvertOptions& o) const { return run_convert(o); }
   int operator()(const SynthOptions& o) const { return run_synth(o); }
   int operator()(const AbOptions& o) const { return run_ab(o); }
+  int operator()(const BenchOptions& o) const { return run_bench(o); }
   int operator()(const SelfTestCommandOptions& o) const { return run_selftest_command(o); }
 };
 

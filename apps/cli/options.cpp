@@ -11,8 +11,8 @@
 namespace chiaro::cli {
 namespace {
 
-constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops",     "plan",
-                                     "run",      "convert", "synth",   "ab",      "selftest"};
+constexpr const char* kCommands[] = {"generate", "inspect", "compare", "devices", "ops",   "plan",
+                                     "run",      "convert", "synth",   "ab",      "bench", "selftest"};
 
 struct Parsed {
   GenerateOptions generate;
@@ -25,6 +25,7 @@ struct Parsed {
   ConvertOptions convert;
   SynthOptions synth;
   AbOptions ab;
+  BenchOptions bench;
   SelfTestCommandOptions selftest;
 };
 
@@ -223,6 +224,7 @@ void set_up(CLI::App& app, Parsed& parsed) {
   add_convert(app, parsed.convert);
   add_synth(app, parsed.synth);
   add_ab(app, parsed.ab);
+  add_bench(app, parsed.bench);
   app.footer(std::string("Without a command, the flags are those of generate: see chiaro generate --help.\n\n"
                          "Examples:\n"
                          "  chiaro -p \"a red apple on a blue background\"\n"
@@ -254,6 +256,7 @@ Command chosen(const CLI::App& app, Parsed& parsed) {
   if (app.got_subcommand("convert")) return parsed.convert;
   if (app.got_subcommand("synth")) return parsed.synth;
   if (app.got_subcommand("ab")) return parsed.ab;
+  if (app.got_subcommand("bench")) return parsed.bench;
   return parsed.generate;
 }
 
@@ -272,9 +275,10 @@ std::variant<Command, int> parse_arguments(std::vector<std::string> arguments) {
   const bool command = std::find(std::begin(kCommands), std::end(kCommands), first) != std::end(kCommands);
   const bool about = first == "-h" || first == "--help" || first == "--version";
   if (!command && !about && !first.starts_with('-')) {
-    return refuse({ErrorCode::usage, "there is no command \"" + first + "\"",
-                   "the commands are generate, inspect, compare, devices, ops, plan, run, convert, synth, ab, selftest",
-                   "a prompt goes behind -p: chiaro -p \"" + first + "\"", ""});
+    return refuse(
+        {ErrorCode::usage, "there is no command \"" + first + "\"",
+         "the commands are generate, inspect, compare, devices, ops, plan, run, convert, synth, ab, bench, selftest",
+         "a prompt goes behind -p: chiaro -p \"" + first + "\"", ""});
   }
   if (!command && !about) arguments.insert(arguments.begin(), "generate");
   try {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ab_command.h"
+#include "bench_command.h"
 #include "commands.h"
 #include "convert_command.h"
 #include "selftest_command.h"
@@ -15,7 +16,7 @@ namespace chiaro::cli {
 
 using Command =
     std::variant<GenerateOptions, InspectOptions, CompareOptions, DevicesOptions, OpsOptions, PlanCommandOptions,
-                 RunCommandOptions, ConvertOptions, SynthOptions, AbOptions, SelfTestCommandOptions>;
+                 RunCommandOptions, ConvertOptions, SynthOptions, AbOptions, BenchOptions, SelfTestCommandOptions>;
 
 // `arguments` without the program's name, in UTF-8. Either what to do, or the exit code after help, the version or a
 // usage error was printed.

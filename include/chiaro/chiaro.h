@@ -126,6 +126,7 @@ struct OpTime {
   std::string_view device = {};  // whose queue ran it
   std::chrono::steady_clock::time_point start = {};
   int64_t bytes = 0;  // copied, or the least that the kernel must read and write
+  double flops = 0;   // of the kernel's formula, whatever way it takes
 };
 
 struct Picture {

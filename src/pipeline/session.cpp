@@ -81,7 +81,8 @@ class Run {
     o.cancel = callbacks_.cancel;
     if (callbacks_.on_op) {
       o.on_step = [this](const StepTime& t) {
-        callbacks_.on_op({stage_name(progress_.stage), t.op, t.label, t.kernel, t.seconds, t.device, t.start, t.bytes});
+        callbacks_.on_op(
+            {stage_name(progress_.stage), t.op, t.label, t.kernel, t.seconds, t.device, t.start, t.bytes, t.flops});
       };
     }
     return o;

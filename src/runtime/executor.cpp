@@ -160,7 +160,7 @@ StepTime Executor::State::kernel_time(const PlanStep& step, double seconds) cons
   const Node& node = plan->graph.nodes()[static_cast<size_t>(step.node)];
   std::vector<const TensorDesc*> descs;
   for (const Value v : node.inputs) descs.push_back(v.valid() ? &plan->graph.info(v).desc : nullptr);
-  const double bytes = node.op->cost(node.attrs, descs, plan->graph.info(node.output).desc).bytes;
+  const Cost cost = node.op->cost(node.attrs, descs, plan->graph.info(node.output).desc);
   const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   return {node.op->name,
           node.label,
@@ -168,7 +168,8 @@ StepTime Executor::State::kernel_time(const PlanStep& step, double seconds) cons
           seconds,
           devices[static_cast<size_t>(step.device)]->traits().name,
           Clock::now() - length,
-          static_cast<int64_t>(bytes)};
+          static_cast<int64_t>(cost.bytes),
+          cost.flops};
 }
 
 // Threads keep what they have to tell until the run's end: callers expect their callbacks on their own thread.
