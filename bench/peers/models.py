@@ -106,26 +106,19 @@ def serve_openvino(args):
 
 def serve_sdcpp(args):
     """One picture of one step; the times are those of the engine's own log, in hundredths of a second."""
-    import ctypes
+    import contextlib
+    import io
 
-    import stable_diffusion_cpp
     from stable_diffusion_cpp import StableDiffusion
 
-    said = []
-
-    @stable_diffusion_cpp.sd_log_callback
-    def on_log(_level, text, _data):
-        said.append(text.decode("utf-8", errors="replace"))
-
     model = StableDiffusion(model_path=args.model, n_threads=args.threads, diffusion_flash_attn=args.flash,
-                            flash_attn=args.flash, vae_decode_only=True, verbose=False)
-    stable_diffusion_cpp.sd_set_log_callback(on_log, ctypes.c_void_p(0))
+                            flash_attn=args.flash, vae_decode_only=True, verbose=True)
 
     def picture():
-        said.clear()
-        model.generate_image(prompt="a photograph", width=args.size, height=args.size, sample_steps=1, cfg_scale=1.0,
-                             sample_method="euler", seed=1)
-        text = "".join(said)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            model.generate_image(prompt="a photograph", width=args.size, height=args.size, sample_steps=1, cfg_scale=1.0,
+                                 sample_method="euler", seed=1)
+        text = said.getvalue()
         found = [re.search(pattern + r" completed, taking ([0-9.]+)s", text) for pattern in ("sampling", "decode_first_stage")]
         if not all(found):
             sys.exit("the log of stable-diffusion.cpp has no times:\n" + text)
@@ -136,9 +129,9 @@ def serve_sdcpp(args):
 
 def serve(args):
     """A peer's process: for every line that is read, one of times."""
-    work = next({"diffusers": serve_diffusers, "openvino": serve_openvino, "sdcpp": serve_sdcpp}[args.serve](args))
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever else is printed is none
+    os.dup2(2, 1)  # what engines print is no answer
+    work = next({"diffusers": serve_diffusers, "openvino": serve_openvino, "sdcpp": serve_sdcpp}[args.serve](args))
     for _ in sys.stdin:
         if callable(work):
             seconds = work()
