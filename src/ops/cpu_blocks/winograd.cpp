@@ -1,103 +1,42 @@
-// F(4x4, 3x3): weights are transformed group by group of columns, then chunks of tiles x columns run on the pool, each
-// with its pixels transformed block by block of channels.
+// F(4x4, 3x3), in one of two orders with the same sums, bit by bit (winograd_cut.h chooses):
+//   by tiles    weights are transformed once; chunks of tiles x columns transform their pixels, block by block of
+//   channels by columns  pixels of a group of tiles are transformed once; chunks of one panel of columns transform its
+//   weights,
+//               block by block of channels, in L2
 #include "ops/cpu_blocks/winograd.h"
 
-#include "ops/cpu_blocks/gemm_shape.h"
 #include "ops/cpu_blocks/simd_targets.h"
+#include "ops/cpu_blocks/winograd_cut.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/cpu_blocks/winograd.cpp"
 #include "hwy/foreach_target.h"  // must come before highway.h
 #include "ops/cpu_blocks/conv_pack-inl.h"
 #include "ops/cpu_blocks/gemm_finish-inl.h"
+#include "ops/cpu_blocks/winograd_lines-inl.h"
 
 #ifndef CHIARO_WINOGRAD_ONCE
 #define CHIARO_WINOGRAD_ONCE
 namespace chiaro {
 
-inline constexpr int64_t kSide = 6, kOutSide = 4, kPoints = kSide * kSide;
-inline constexpr int64_t kWinogradTiles = 48;     // of a chunk at most
-inline constexpr int64_t kWinogradTileStep = 12;  // a multiple of every micro-kernel's rows
-inline constexpr int64_t kWinogradColumns = 256;  // of a chunk at most
-inline constexpr int64_t kWeightSlab = 64;        // channels whose weights are transformed at once
-
-// How a convolution is cut: by its shape alone.
-struct WinogradCut {
-  int64_t channels = 0, kc = 0;                 // all, and those transformed at once
-  int64_t tiles_y = 0, tiles_x = 0, tiles = 0;  // of a picture; of all
-  int64_t tb = 0, t_blocks = 0;                 // tiles of a chunk
-  int64_t nb = 0, group = 0;                    // columns of a chunk; of a group: multiples of the widest panel
-  int64_t points_stride = 0;                    // floats between the transformed weights of two points
-  int64_t sums_stride = 0;                      // floats between rows of sums
-  int64_t v = 0, sums = 0, rows = 0, stage = 0, pixels = 0, zeros = 0, floats = 0;  // a worker's buffers
-};
-
-// The least multiple of `step` of which `whole` is no more parts than of `most`.
-inline int64_t evenly(int64_t whole, int64_t most, int64_t step) {
-  return round_up(ceil_div(whole, std::max<int64_t>(1, ceil_div(whole, most))), step);
-}
-
-// Tiles and columns of a chunk: as many as leave a group kGemmMinChunks chunks, and the fewest where it has not so
-// many. Chunks of few columns transform the same pixels again, chunks of few tiles read the same weights again.
-// Measured on one thread: 64 columns or 24 tiles cost up to a tenth, 32 columns a fifth, 12 tiles up to a half.
-inline void cut_winograd_chunks(WinogradCut& cut) {
-  int64_t tb = std::clamp(round_up(cut.tiles, kWinogradTileStep), kWinogradTileStep, kWinogradTiles);
-  int64_t nb = std::clamp(cut.group, kGemmNrMax, kWinogradColumns);
-  const auto shrink = [&] {
-    if (nb > 2 * kGemmNrMax || (nb > kGemmNrMax && tb <= 2 * kWinogradTileStep)) {
-      nb -= kGemmNrMax;
-    } else {
-      tb -= kWinogradTileStep;
-    }
-  };
-  const auto chunks = [&] { return ceil_div(cut.tiles, tb) * ceil_div(cut.group, nb); };
-  while (chunks() < kGemmMinChunks && (tb > kWinogradTileStep || nb > kGemmNrMax)) shrink();
-  cut.tb = evenly(cut.tiles, tb, kWinogradTileStep);
-  cut.t_blocks = ceil_div(cut.tiles, cut.tb);
-  cut.nb = evenly(cut.group, nb, kGemmNrMax);
-}
-
-inline WinogradCut winograd_cut(const GemmProblem& p) {
-  WinogradCut cut;
-  cut.channels = p.a.channels;
-  cut.kc = gemm_cut(1, 1, p.a.channels).kc;
-  cut.tiles_y = ceil_div(p.a.out_h, kOutSide);
-  cut.tiles_x = ceil_div(p.a.out_w, kOutSide);
-  cut.tiles = p.batch * cut.tiles_y * cut.tiles_x;
-  const int64_t column_bytes = kPoints * 4 * std::max<int64_t>(1, cut.channels);
-  const int64_t most = std::max(kGemmNrMax, kGemmGroupBytes / column_bytes / kGemmNrMax * kGemmNrMax);
-  cut.group = evenly(p.n, most, kGemmNrMax);
-  cut_winograd_chunks(cut);
-  cut.points_stride = cut.group * cut.channels;
-  cut.sums_stride = cut.nb + 16;
-  int64_t end = 0;
-  const auto take = [&end](int64_t floats) {
-    const int64_t start = end;
-    end += round_up(floats, 16);
-    return start;
-  };
-  cut.v = take(kPoints * cut.tb * kGemmAStride);
-  cut.sums = take(kPoints * cut.tb * cut.sums_stride);
-  cut.rows = take(kOutSide * kOutSide * cut.sums_stride);
-  cut.stage = take(cut.sums_stride);
-  cut.pixels = take(kPoints * kGemmAStride);
-  cut.zeros = take(kGemmAStride);
-  // The weights of one panel, before any pixels are: the same memory.
-  cut.floats = std::max(end, round_up(9 * kGemmNrMax * std::max(cut.channels, kWeightSlab), 16));
-  return cut;
-}
-
 struct WinogradRun {
   const GemmProblem* problem = nullptr;
   WinogradCut cut;
   const float* bias = nullptr;  // [n] as f32, or null
-  float* weights = nullptr;     // of the group: [point][panel][channel][column]
+  // By tiles: weights, [point][panel][channel][column]; by columns: pixels, [block row][point][tile][kGemmAStride].
+  float* shared = nullptr;
   float* workers = nullptr;
-  int64_t group_start = 0, group_columns = 0;
-  int64_t n_blocks() const { return ceil_div(group_columns, cut.nb); }
-  int64_t panels() const { return ceil_div(group_columns, kGemmNrMax); }
+  int64_t t_start = 0, t_count = 0;  // by columns: the group of tiles
+  int64_t n_blocks() const { return ceil_div(problem->n, cut.nb); }
+  int64_t panels() const { return ceil_div(problem->n, kGemmNrMax); }
+  int64_t blocks() const { return ceil_div(cut.channels, cut.kc); }
+  bool packed() const { return problem->b.packed != nullptr; }
   // Packed weights are read slab by slab; others have to be packed by whole panels.
-  int64_t slabs() const { return problem->b.packed != nullptr ? ceil_div(cut.channels, kWeightSlab) : 1; }
+  int64_t slabs() const { return packed() ? ceil_div(cut.channels, kWeightSlab) : 1; }
+  float* pixels_of(int64_t block, int64_t tile) const {
+    const int64_t per_row = kGemmKc / cut.kc;
+    return shared + (block / per_row * kPoints * cut.t_group + tile) * kGemmAStride + block % per_row * cut.kc;
+  }
 };
 
 }  // namespace chiaro
@@ -107,95 +46,66 @@ HWY_BEFORE_NAMESPACE();
 namespace chiaro {
 namespace HWY_NAMESPACE {
 
-inline constexpr float kRootHalf = 0.70710678118654752f, kRootTwo = 1.41421356237309505f;
-
-// y = B^T x.
-HWY_INLINE void input_line(const VF (&x)[6], VF (&y)[6]) {
-  const DF d;
-  const VF half = hn::Set(d, 0.5f), two = hn::Set(d, 2.0f), sum = hn::Set(d, 2.5f);
-  const VF a = hn::Set(d, kRootHalf), b = hn::Set(d, kRootTwo);
-  const VF even_a = hn::NegMulAdd(two, x[2], x[4]), odd_a = hn::NegMulAdd(two, x[1], x[3]);
-  const VF even_b = hn::NegMulAdd(half, x[2], x[4]), odd_b = hn::NegMulAdd(half, x[1], x[3]);
-  y[0] = hn::Add(hn::NegMulAdd(sum, x[2], x[4]), x[0]);
-  y[1] = hn::MulAdd(a, odd_a, even_a);
-  y[2] = hn::NegMulAdd(a, odd_a, even_a);
-  y[3] = hn::MulAdd(b, odd_b, even_b);
-  y[4] = hn::NegMulAdd(b, odd_b, even_b);
-  y[5] = hn::Add(hn::NegMulAdd(sum, x[3], x[5]), x[1]);
-}
-
-// y = G x. The factors are those of the points: 1 / (2 a^2 (a^2 - b^2)) = -2/3, 1 / (2 b^2 (b^2 - a^2)) = 1/6.
-HWY_INLINE void weight_line(const VF (&x)[3], VF (&y)[6]) {
-  const DF d;
-  const VF third = hn::Set(d, -2.0f / 3), sixth = hn::Set(d, 1.0f / 6);
-  const VF even_a = hn::Mul(third, hn::MulAdd(hn::Set(d, 0.5f), x[2], x[0]));
-  const VF odd_a = hn::Mul(hn::Set(d, -2.0f / 3 * kRootHalf), x[1]);
-  const VF even_b = hn::Mul(sixth, hn::MulAdd(hn::Set(d, 2.0f), x[2], x[0]));
-  const VF odd_b = hn::Mul(hn::Set(d, 1.0f / 6 * kRootTwo), x[1]);
-  y[0] = x[0];
-  y[1] = hn::Add(even_a, odd_a);
-  y[2] = hn::Sub(even_a, odd_a);
-  y[3] = hn::Add(even_b, odd_b);
-  y[4] = hn::Sub(even_b, odd_b);
-  y[5] = x[2];
-}
-
-// y = A^T x.
-HWY_INLINE void output_line(const VF (&x)[6], VF (&y)[4]) {
-  const DF d;
-  const VF even_a = hn::Add(x[1], x[2]), odd_a = hn::Sub(x[1], x[2]);
-  const VF even_b = hn::Add(x[3], x[4]), odd_b = hn::Sub(x[3], x[4]);
-  y[0] = hn::Add(x[0], hn::Add(even_a, even_b));
-  y[1] = hn::MulAdd(hn::Set(d, kRootHalf), odd_a, hn::Mul(hn::Set(d, kRootTwo), odd_b));
-  y[2] = hn::MulAdd(hn::Set(d, 0.5f), even_a, hn::Mul(hn::Set(d, 2.0f), even_b));
-  y[3] = hn::Add(hn::MulAdd(hn::Set(d, 0.5f * kRootHalf), odd_a, hn::Mul(hn::Set(d, 2 * kRootTwo), odd_b)), x[5]);
-}
-
-// One vector of columns: taps g[tap * step] to out[point * points_stride].
-HWY_INLINE void transform_weight(const float* g, int64_t step, float* out, int64_t points_stride) {
-  const DF d;
-  VF lines[6][3];
-  for (int x = 0; x < 3; ++x) {
-    const VF column[3] = {hn::LoadU(d, g + x * step), hn::LoadU(d, g + (3 + x) * step),
-                          hn::LoadU(d, g + (6 + x) * step)};
-    VF y[6];
-    weight_line(column, y);
-    for (int i = 0; i < 6; ++i) lines[i][x] = y[i];
-  }
-  for (int i = 0; i < 6; ++i) {
-    VF y[6];
-    weight_line(lines[i], y);
-    for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, out + (i * 6 + j) * points_stride);
+// Taps of columns [n, n + width), channels [c0, c0 + count) of a packed weight as f32, [tap][channel][column].
+HWY_INLINE void load_taps(const WinogradRun& run, int64_t n, int64_t width, int64_t c0, int64_t count, float* taps) {
+  const GemmProblem& p = *run.problem;
+  const DType dtype = gemm_packed_dtype(p.b, p.n);
+  const std::byte* panel = p.b.packed + n * p.a.k() * unit_bytes(dtype);
+  for (int64_t tap = 0; tap < 9; ++tap) {
+    load_row(dtype, panel + (tap * run.cut.channels + c0) * width * unit_bytes(dtype), 1,
+             static_cast<size_t>(count * width), taps + tap * count * width);
   }
 }
 
-// Transforms the weights of one panel and slab of the group.
+// `count` channels of taps that lie `step` floats apart, to out[point][channel][column].
+HWY_INLINE void transform_taps(const WinogradRun& run, const float* taps, int64_t step, int64_t count, int64_t width,
+                               float* out) {
+  const int64_t lanes = vector_lanes();
+  for (int64_t c = 0; c < count; ++c) {
+    for (int64_t v = 0; v < width; v += lanes) {
+      transform_weight(taps + c * width + v, step, out + c * width + v, run.cut.points_stride);
+    }
+  }
+}
+
+// By tiles: the weights of one panel and slab.
 void winograd_weights(const WinogradRun& run, int64_t unit, int worker) {
   const GemmProblem& p = *run.problem;
-  const int64_t channels = run.cut.channels, lanes = vector_lanes();
-  float* stage = run.workers + worker * run.cut.floats;
-  const int64_t first = unit / run.slabs() * kGemmNrMax, end = std::min(first + kGemmNrMax, run.group_columns);
-  const bool packed = p.b.packed != nullptr;
-  const int64_t c0 = packed ? unit % run.slabs() * kWeightSlab : 0;
-  const int64_t count = packed ? std::min(kWeightSlab, channels - c0) : channels;
+  const int64_t channels = run.cut.channels;
+  float* taps = run.workers + worker * run.cut.floats + run.cut.taps;
+  const int64_t first = unit / run.slabs() * kGemmNrMax, end = std::min(first + kGemmNrMax, p.n);
+  const int64_t c0 = run.packed() ? unit % run.slabs() * kWeightSlab : 0;
+  const int64_t count = run.packed() ? std::min(kWeightSlab, channels - c0) : channels;
   for (int64_t n = first; n < end; n += panel_width()) {
-    const int64_t width = panel_columns(run.group_columns - n);
-    const int64_t column = run.group_start + n;
-    if (packed) {
-      const DType dtype = gemm_packed_dtype(p.b, p.n);
-      const std::byte* panel = p.b.packed + column * p.a.k() * unit_bytes(dtype);
-      for (int64_t tap = 0; tap < 9; ++tap) {
-        load_row(dtype, panel + (tap * channels + c0) * width * unit_bytes(dtype), 1,
-                 static_cast<size_t>(count * width), stage + tap * count * width);
-      }
+    const int64_t width = panel_columns(p.n - n);
+    if (run.packed()) {
+      load_taps(run, n, width, c0, count, taps);
     } else {
-      pack_weight_panel(p.b, p.a, column, std::min(width, run.group_columns - n), width, stage);
+      pack_weight_panel(p.b, p.a, n, std::min(width, p.n - n), width, taps);
     }
-    for (int64_t c = 0; c < count; ++c) {
-      for (int64_t v = 0; v < width; v += lanes) {
-        transform_weight(stage + c * width + v, count * width, run.weights + n * channels + (c0 + c) * width + v,
-                         run.cut.points_stride);
-      }
+    transform_taps(run, taps, count * width, count, width, run.shared + n * channels + c0 * width);
+  }
+}
+
+// By columns: channels [c0, c0 + depth) of columns [first, end) to the worker's weights,
+// [point][panel][channel][column]. Weights that are not packed lie in the taps already, all channels of them.
+HWY_INLINE void panel_weights(const WinogradRun& run, int64_t first, int64_t end, int64_t c0, int64_t depth,
+                              float* worker) {
+  const GemmProblem& p = *run.problem;
+  const int64_t channels = run.cut.channels;
+  float* taps = worker + run.cut.taps;
+  for (int64_t n = first; n < end; n += panel_width()) {
+    const int64_t width = panel_columns(p.n - n);
+    float* out = worker + run.cut.weights + (n - first) * run.cut.kc;
+    if (!run.packed()) {
+      const float* panel = taps + 9 * channels * (n - first);
+      transform_taps(run, panel + c0 * width, channels * width, depth, width, out);
+      continue;
+    }
+    for (int64_t c = 0; c < depth; c += kWeightSlab) {
+      const int64_t count = std::min(kWeightSlab, depth - c);
+      load_taps(run, n, width, c0 + c, count, taps);
+      transform_taps(run, taps, count * width, count, width, out + c * width);
     }
   }
 }
@@ -228,44 +138,6 @@ HWY_INLINE void tile_pixels(const WinogradRun& run, int64_t tile, int64_t c0, in
   }
 }
 
-// V[point][tile] of one tile, channels in vectors; the last vector may reach beyond `count`, into nothing that is read.
-HWY_INLINE void transform_pixels(const float* const* pixels, int64_t count, float* out, int64_t points_stride) {
-  const DF d;
-  for (int64_t c = 0; c < count; c += vector_lanes()) {
-    VF lines[6][6];
-    for (int x = 0; x < 6; ++x) {
-      VF column[6], y[6];
-      for (int i = 0; i < 6; ++i) column[i] = hn::LoadU(d, pixels[i * 6 + x] + c);
-      input_line(column, y);
-      for (int i = 0; i < 6; ++i) lines[i][x] = y[i];
-    }
-    for (int i = 0; i < 6; ++i) {
-      VF y[6];
-      input_line(lines[i], y);
-      for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, out + (i * 6 + j) * points_stride + c);
-    }
-  }
-}
-
-// The 16 results of one tile, columns in vectors, as rows of sums_stride.
-HWY_INLINE void transform_sums(const float* sums, int64_t points_stride, int64_t columns, float* rows, int64_t stride) {
-  const DF d;
-  for (int64_t n = 0; n < columns; n += vector_lanes()) {
-    VF lines[4][6];
-    for (int x = 0; x < 6; ++x) {
-      VF column[6], y[4];
-      for (int i = 0; i < 6; ++i) column[i] = hn::LoadU(d, sums + (i * 6 + x) * points_stride + n);
-      output_line(column, y);
-      for (int i = 0; i < 4; ++i) lines[i][x] = y[i];
-    }
-    for (int i = 0; i < 4; ++i) {
-      VF y[4];
-      output_line(lines[i], y);
-      for (int j = 0; j < 4; ++j) hn::StoreU(y[j], d, rows + (i * 4 + j) * stride + n);
-    }
-  }
-}
-
 HWY_INLINE void finish_tile(const WinogradRun& run, int64_t tile, int64_t n0, int64_t columns, float* worker) {
   const GemmProblem& p = *run.problem;
   const int64_t x0 = tile % run.cut.tiles_x * kOutSide, y0 = tile / run.cut.tiles_x % run.cut.tiles_y * kOutSide;
@@ -273,17 +145,26 @@ HWY_INLINE void finish_tile(const WinogradRun& run, int64_t tile, int64_t n0, in
   for (int64_t y = y0; y < std::min(y0 + kOutSide, p.a.out_h); ++y) {
     for (int64_t x = x0; x < std::min(x0 + kOutSide, p.a.out_w); ++x) {
       float* row = worker + run.cut.rows + ((y - y0) * kOutSide + x - x0) * run.cut.sums_stride;
-      finish_row(p, run.bias, (picture * p.a.out_h + y) * p.a.out_w + x, run.group_start + n0, columns, row,
-                 worker + run.cut.stage);
+      finish_row(p, run.bias, (picture * p.a.out_h + y) * p.a.out_w + x, n0, columns, row, worker + run.cut.stage);
     }
   }
 }
 
-// A block of tiles x a block of the group's columns.
+HWY_INLINE void finish_tiles(const WinogradRun& run, int64_t t0, int64_t tiles, int64_t n0, int64_t columns,
+                             float* worker) {
+  const WinogradCut& cut = run.cut;
+  for (int64_t t = 0; t < tiles; ++t) {
+    transform_sums(worker + cut.sums + t * cut.sums_stride, cut.tb * cut.sums_stride, columns, worker + cut.rows,
+                   cut.sums_stride);
+    finish_tile(run, t0 + t, n0, columns, worker);
+  }
+}
+
+// By tiles: a block of tiles x a block of columns.
 void winograd_chunk(const WinogradRun& run, int64_t chunk, int worker_index) {
   const WinogradCut& cut = run.cut;
   const int64_t t0 = chunk / run.n_blocks() * cut.tb, n0 = chunk % run.n_blocks() * cut.nb;
-  const int64_t tiles = std::min(cut.tb, cut.tiles - t0), columns = std::min(cut.nb, run.group_columns - n0);
+  const int64_t tiles = std::min(cut.tb, cut.tiles - t0), columns = std::min(cut.nb, run.problem->n - n0);
   float* worker = run.workers + worker_index * cut.floats;
   std::memset(worker + cut.zeros, 0, kGemmAStride * sizeof(float));
   const int64_t v_points = cut.tb * kGemmAStride, sums_points = cut.tb * cut.sums_stride;
@@ -295,15 +176,49 @@ void winograd_chunk(const WinogradRun& run, int64_t chunk, int worker_index) {
       transform_pixels(pixels, depth, worker + cut.v + t * kGemmAStride, v_points);
     }
     for (int64_t point = 0; point < kPoints; ++point) {
-      const float* weights = run.weights + point * cut.points_stride + n0 * cut.channels;
+      const float* weights = run.shared + point * cut.points_stride + n0 * cut.channels;
       block_product(tiles, columns, c0, depth, cut.channels, worker + cut.v + point * v_points, weights,
                     worker + cut.sums + point * sums_points, cut.sums_stride, c0 != 0);
     }
   }
-  for (int64_t t = 0; t < tiles; ++t) {
-    transform_sums(worker + cut.sums + t * cut.sums_stride, sums_points, columns, worker + cut.rows, cut.sums_stride);
-    finish_tile(run, t0 + t, n0, columns, worker);
+  finish_tiles(run, t0, tiles, n0, columns, worker);
+}
+
+// By columns: the pixels of one tile of the group.
+void winograd_pixels(const WinogradRun& run, int64_t tile, int worker_index) {
+  const WinogradCut& cut = run.cut;
+  float* worker = run.workers + worker_index * cut.floats;
+  std::memset(worker + cut.zeros, 0, kGemmAStride * sizeof(float));
+  for (int64_t block = 0; block < run.blocks(); ++block) {
+    const int64_t c0 = block * cut.kc, depth = std::min(cut.kc, cut.channels - c0);
+    const float* pixels[kPoints];
+    tile_pixels(run, run.t_start + tile, c0, depth, worker, pixels);
+    transform_pixels(pixels, depth, run.pixels_of(block, tile), cut.t_group * kGemmAStride);
   }
+}
+
+// By columns: one panel x a block of the group's tiles.
+void winograd_panel(const WinogradRun& run, int64_t chunk, int worker_index) {
+  const WinogradCut& cut = run.cut;
+  const GemmProblem& p = *run.problem;
+  const int64_t n0 = chunk % run.n_blocks() * cut.nb, columns = std::min(cut.nb, p.n - n0);
+  const int64_t t0 = chunk / run.n_blocks() * cut.tb, tiles = std::min(cut.tb, run.t_count - t0);
+  float* worker = run.workers + worker_index * cut.floats;
+  for (int64_t n = n0; !run.packed() && n < n0 + columns; n += panel_width()) {
+    const int64_t width = panel_columns(p.n - n);
+    pack_weight_panel(p.b, p.a, n, std::min(width, p.n - n), width, worker + cut.taps + 9 * cut.channels * (n - n0));
+  }
+  const int64_t sums_points = cut.tb * cut.sums_stride;
+  for (int64_t block = 0; block < run.blocks(); ++block) {
+    const int64_t c0 = block * cut.kc, depth = std::min(cut.kc, cut.channels - c0);
+    panel_weights(run, n0, n0 + columns, c0, depth, worker);
+    for (int64_t point = 0; point < kPoints; ++point) {
+      block_product(tiles, columns, 0, depth, cut.kc, run.pixels_of(block, point * cut.t_group + t0),
+                    worker + cut.weights + point * cut.points_stride, worker + cut.sums + point * sums_points,
+                    cut.sums_stride, block != 0);
+    }
+  }
+  finish_tiles(run, run.t_start + t0, tiles, n0, columns, worker);
 }
 
 void winograd_bias(const GemmProblem& p, float* out) {
@@ -319,6 +234,8 @@ namespace chiaro {
 
 HWY_EXPORT(winograd_weights);
 HWY_EXPORT(winograd_chunk);
+HWY_EXPORT(winograd_pixels);
+HWY_EXPORT(winograd_panel);
 HWY_EXPORT(winograd_bias);
 
 bool winograd_takes(const GemmProblem& p) {
@@ -328,18 +245,17 @@ bool winograd_takes(const GemmProblem& p) {
 }
 
 bool winograd_pays(const GemmProblem& p) {
-  return winograd_takes(p) && p.n >= 64 && p.a.channels >= 64 && p.a.out_h >= 24 && p.a.out_w >= 24;
+  return winograd_takes(p) && p.n >= 64 && p.a.channels >= 64 && p.a.out_h >= 8 && p.a.out_w >= 8;
 }
 
 size_t winograd_scratch_bytes(const GemmProblem& problem, int threads) {
   const WinogradCut cut = winograd_cut(problem);
-  const int64_t weights = round_up(kPoints * cut.points_stride, 16);
-  return static_cast<size_t>(gemm_bias_floats(problem.n) + weights + threads * cut.floats) * sizeof(float);
+  return static_cast<size_t>(gemm_bias_floats(problem.n) + round_up(cut.shared, 16) + threads * cut.floats) *
+         sizeof(float);
 }
 
 int64_t winograd_chunks(const GemmProblem& problem) {
-  const WinogradCut cut = winograd_cut(problem);
-  return cut.t_blocks * ceil_div(cut.group, cut.nb);
+  return winograd_cut(problem).chunks();
 }
 
 void winograd(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, const std::atomic<bool>* cancel) {
@@ -352,15 +268,21 @@ void winograd(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, 
     HWY_DYNAMIC_DISPATCH(winograd_bias)(problem, floats);
     run.bias = floats;
   }
-  run.weights = floats + gemm_bias_floats(problem.n);
-  run.workers = run.weights + round_up(kPoints * run.cut.points_stride, 16);
+  run.shared = floats + gemm_bias_floats(problem.n);
+  run.workers = run.shared + round_up(run.cut.shared, 16);
   const auto weights = [&run](int64_t unit, int worker) { HWY_DYNAMIC_DISPATCH(winograd_weights)(run, unit, worker); };
   const auto chunk = [&run](int64_t c, int worker) { HWY_DYNAMIC_DISPATCH(winograd_chunk)(run, c, worker); };
-  for (int64_t start = 0; start < problem.n; start += run.cut.group) {
-    run.group_start = start;
-    run.group_columns = std::min(run.cut.group, problem.n - start);
+  const auto pixels = [&run](int64_t tile, int worker) { HWY_DYNAMIC_DISPATCH(winograd_pixels)(run, tile, worker); };
+  const auto panel = [&run](int64_t c, int worker) { HWY_DYNAMIC_DISPATCH(winograd_panel)(run, c, worker); };
+  if (!run.cut.by_columns) {
     pool.parallel_for(run.panels() * run.slabs(), weights, cancel);
     pool.parallel_for(run.cut.t_blocks * run.n_blocks(), chunk, cancel);
+    return;
+  }
+  for (; run.t_start < run.cut.tiles; run.t_start += run.cut.t_group) {
+    run.t_count = std::min(run.cut.t_group, run.cut.tiles - run.t_start);
+    pool.parallel_for(run.t_count, pixels, cancel);
+    pool.parallel_for(ceil_div(run.t_count, run.cut.tb) * run.n_blocks(), panel, cancel);
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) return;
   }
 }
