@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <cstring>
 
 #include "block_fixtures.h"
+#include "ops/cpu_blocks/winograd_cut.h"
 
 namespace chiaro {
 namespace {
@@ -169,25 +172,33 @@ TEST(Winograd, TypesLayoutsAndEpilogues) {
   }
 }
 
-TEST(Winograd, DeepSumsAndGroupsOfColumns) {
+TEST(Winograd, DeepSumsOfManyColumns) {
   Sizes s;
   s.h = 3;
   s.w = 4;
-  s.channels = 650;  // three blocks
-  s.n = 450;         // more transformed weights than one group holds
+  s.channels = 650;  // five blocks
+  s.n = 450;
   s.bias = true;
   check(s);
 }
 
-TEST(Winograd, PackedWeightsThreadsAndBatchGiveTheSameBits) {
+// Columns from which on weights of 70 channels are transformed panel by panel (winograd_cut.h).
+constexpr int64_t kByTiles = 300, kByColumns = 450;
+
+class WinogradBits : public ::testing::TestWithParam<int64_t> {};
+
+TEST_P(WinogradBits, PackedWeightsThreadsAndBatchDoNotMatter) {
   Sizes s;
   s.batch = 3;
   s.h = 17;
   s.w = 21;
   s.channels = 70;
-  s.n = 300;
+  s.n = GetParam();
   s.weights = DType::f16;
   s.bias = true;
+  Tensors t = make_tensors(s);
+  GemmProblem p = problem_of(s, t);
+  ASSERT_EQ(winograd_cut(p).by_columns, s.n == kByColumns);
   const Tensors plain = run(s);
   s.packed = true;
   EXPECT_EQ(plain.out.bytes, run(s).out.bytes);
@@ -195,8 +206,6 @@ TEST(Winograd, PackedWeightsThreadsAndBatchGiveTheSameBits) {
   EXPECT_EQ(plain.out.bytes, run(s).out.bytes);
   // The last picture alone.
   const int64_t picture = s.h * s.w * s.channels, result = s.out_h() * s.out_w() * s.n;
-  Tensors t = make_tensors(s);
-  GemmProblem p = problem_of(s, t);
   p.batch = 1;
   p.a.data = t.x.data() + 2 * picture * 4;
   p.out = t.out.data() + 2 * result * 4;
@@ -206,6 +215,33 @@ TEST(Winograd, PackedWeightsThreadsAndBatchGiveTheSameBits) {
   EXPECT_EQ(
       std::memcmp(t.out.data() + 2 * result * 4, plain.out.data() + 2 * result * 4, static_cast<size_t>(result) * 4),
       0);
+}
+INSTANTIATE_TEST_SUITE_P(Orders, WinogradBits, ::testing::Values(kByTiles, kByColumns));
+
+// A picture with more tiles than are held at once, and channels of several blocks; the first columns of both have the
+// same weights.
+TEST(Winograd, BothOrdersGiveTheSameBits) {
+  for (const auto& [side, channels, few, many] :
+       {std::array<int64_t, 4>{80, 70, kByTiles, kByColumns}, {9, 333, 64, 100}}) {
+    Sizes s;
+    s.h = s.w = side;
+    s.channels = channels;
+    s.n = few;
+    s.packed = true;
+    const Tensors by_tiles = run(s);
+    s.n = many;
+    Tensors t = make_tensors(s);
+    const WinogradCut cut = winograd_cut(problem_of(s, t));
+    ASSERT_TRUE(cut.by_columns);
+    ASSERT_EQ(cut.tiles > cut.t_group, side == 80);
+    const Tensors by_columns = run(s);
+    for (int64_t pixel = 0; pixel < side * side; ++pixel) {
+      ASSERT_EQ(std::memcmp(by_tiles.out.bytes.data() + pixel * few * 4, by_columns.out.bytes.data() + pixel * many * 4,
+                            static_cast<size_t>(few) * 4),
+                0)
+          << pixel;
+    }
+  }
 }
 
 // The figures of winograd.h: of normal numbers; here uniform ones, whose sums are as normal.
@@ -232,8 +268,7 @@ TEST(Winograd, ErrorAtTheChannelsOfAUnet) {
   EXPECT_LT(worst, 2e-5 * rms);
 }
 
-// Layers of the UNet and the autoencoder, and the smallest that winograd_pays() lets through at 1280 channels: 36 tiles
-// and five panels of columns at once.
+// Layers of the UNet and the autoencoder, and the smallest that winograd_pays() lets through.
 TEST(Winograd, ManyThreadsFindWork) {
   struct Layer {
     int64_t batch, side, channels, columns, chunks;
@@ -242,9 +277,10 @@ TEST(Winograd, ManyThreadsFindWork) {
                          {1, 64, 320, 320, 32},
                          {2, 32, 640, 640, 32},
                          {1, 512, 128, 128, 32},
-                         {1, 32, 1280, 1280, 20},
-                         {1, 24, 1280, 1280, 15},
-                         {1, 24, 64, 64, 6}}) {
+                         {1, 256, 256, 256, 32},
+                         {1, 32, 1280, 1280, 40},
+                         {1, 8, 1280, 1280, 40},
+                         {1, 8, 64, 64, 2}}) {
     GemmProblem p;
     p.batch = l.batch;
     p.n = l.columns;

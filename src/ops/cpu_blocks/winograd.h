@@ -12,8 +12,8 @@
 // element by element. On normal numbers, C = 320, it is 1.7e-6 of the results' root mean square, at most 1.1e-5; the
 // direct sum has 1.0e-6 (tests/ops_blocks/winograd_test.cpp).
 //
-// Memory: transformed weights of at most kGemmGroupBytes at once, transformed pixels of at most 48 tiles per worker,
-// all in scratch: nothing stays.
+// Memory: some 16 MiB of transformed pixels, or at most 4 MiB of transformed weights, and some 4 MiB a worker
+// (winograd_cut.h), all in scratch: nothing stays.
 // Determinism: as gemm(): a tile's sums depend on nothing but its own pixels and on the number of channels.
 // Thread rule and errors: as gemm().
 #pragma once
@@ -31,7 +31,7 @@ bool winograd_takes(const GemmProblem& problem);
 // Whether it is faster than gemm(): by channels and the extents of one picture, never by how many pictures there are.
 bool winograd_pays(const GemmProblem& problem);
 
-// What threads share out at once: kGemmMinChunks or more, where the tiles and the columns of a group can be cut so far.
+// What threads share out at once: kGemmMinChunks or more, where the tiles and the columns can be cut so far.
 int64_t winograd_chunks(const GemmProblem& problem);
 size_t winograd_scratch_bytes(const GemmProblem& problem, int threads);
 // As gemm(). `problem` may have its weight packed by gemm_pack_b.
