@@ -4,7 +4,7 @@
 //
 //   gemm M N K WEIGHTS                  out[M, N] = A[M, K] B[N, K]; WEIGHTS: f32, f16, q4_k and so on
 //   conv SIDE IN OUT WEIGHTS HOW        3x3, pad 1, on one picture; HOW: direct or winograd
-//   attention BATCH HEADS LENGTH DEPTH  of f32 [B, L, H, D]
+//   attention BATCH HEADS LENGTH DEPTH [KEYS]  of f32 [B, L, H, D]; KEYS: as many as LENGTH
 //   read MB                             that many bytes read once by all threads, from 256 MB by turns
 //   peak                                GFLOP/s of multiply-adds of all threads by the wall, in place of seconds
 #include <atomic>
@@ -117,13 +117,16 @@ Case attention_case(std::istream& in, ThreadPool& pool) {
   AttentionProblem p;
   in >> p.batch >> p.heads >> p.lq >> p.d;
   p.kv_heads = p.heads;
-  p.lk = p.lq;
+  if (!(in >> p.lk)) p.lk = p.lq;
   p.scale = 1 / std::sqrt(static_cast<float>(p.d));
-  const int64_t row = p.heads * p.d, elements = p.batch * p.lq * row;
-  for (AttentionTensor* t : {&p.q, &p.k, &p.v}) {
-    *t = {numbers(elements, DType::f32), DType::f32, p.lq * row, row, p.d, 1};
-  }
-  p.out = numbers(elements, DType::f32);
+  const int64_t row = p.heads * p.d;
+  const auto tensor = [&](int64_t length) {
+    return AttentionTensor{numbers(p.batch * length * row, DType::f32), DType::f32, length * row, row, p.d, 1};
+  };
+  p.q = tensor(p.lq);
+  p.k = tensor(p.lk);
+  p.v = tensor(p.lk);
+  p.out = numbers(p.batch * p.lq * row, DType::f32);
   p.out_map = p.q;
   std::byte* scratch = memory(attention_scratch_bytes(p, pool.threads()));
   return [p, scratch](ThreadPool& threads) { attention_block(p, scratch, threads); };

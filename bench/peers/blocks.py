@@ -83,11 +83,16 @@ def conv_peers(side, c, n):
     return {"oneDNN, its own layouts": lambda: packed(blocked), "oneDNN, channels last": lambda: last(x_last)}
 
 
-def attention_peers(batch, heads, length, depth):
+def attention_peers(batch, heads, length, depth, keys):
     import torch
 
-    q, k, v = (torch.randn(batch, heads, length, depth) for _ in range(3))
+    q, k, v = (torch.randn(batch, heads, rows, depth) for rows in (length, keys, keys))
     return {"PyTorch SDPA": lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)}
+
+
+# Batch, heads, queries, channels of a head, keys: SD 1.5 (40, 80, 160; 77 keys of text), SDXL (64), DiT (128), a VAE (512).
+ATTENTION = ((2, 8, 4096, 40, 4096), (1, 24, 4096, 128, 4096), (2, 10, 4096, 64, 4096), (2, 8, 1024, 80, 1024),
+             (2, 8, 256, 160, 256), (1, 1, 4096, 512, 4096), (2, 8, 4096, 40, 77), (2, 8, 1024, 80, 77), (2, 10, 4096, 64, 77))
 
 
 def rows():
@@ -99,10 +104,11 @@ def rows():
         flops = 2 * side * side * c * n * 9
         ours = {"Winograd": f"conv {side} {c} {n} f32 winograd", "direct": f"conv {side} {c} {n} f32 direct"}
         yield f"conv 3x3 {c} to {n} at {side}", flops, ours, (conv_peers, (side, c, n))
-    for batch, heads, length, depth in ((2, 8, 4096, 40), (1, 24, 4096, 128)):
-        flops = 4 * batch * heads * length * length * depth
-        yield f"attention [{batch},{heads},{length},{depth}]", flops, \
-            {"f32": f"attention {batch} {heads} {length} {depth}"}, (attention_peers, (batch, heads, length, depth))
+    for batch, heads, length, depth, keys in ATTENTION:
+        flops = 4 * batch * heads * length * keys * depth
+        yield f"attention [{batch},{heads},{length},{depth}]" + (f" on {keys} keys" if keys != length else ""), flops, \
+            {"f32": f"attention {batch} {heads} {length} {depth} {keys}"}, \
+            (attention_peers, (batch, heads, length, depth, keys))
 
 
 def quartiles(values):

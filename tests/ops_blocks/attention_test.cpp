@@ -2,6 +2,7 @@
 #include "ops/cpu_blocks/attention_block.h"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <cmath>
 #include <limits>
@@ -391,8 +392,8 @@ TEST(Attention, BitsDoNotDependOnWhatIsPackedAtOnce) {
     run(p, threads);
     return t.out.bytes;
   };
-  const int64_t block_bytes = kAttentionKeys * (40 + 64) * 4;  // values in panels of 32 columns
-  const int64_t head_bytes = 3 * block_bytes;
+  const int64_t block_bytes = kAttentionKeys * (40 + 40) * 4;
+  const int64_t blocks = (s.lk + kAttentionKeys - 1) / kAttentionKeys, head_bytes = blocks * block_bytes;
   size_t all = 0, two = 0, one = 0, none = 0;
   const auto want = result(AttentionProblem().shared_bytes, 1, &all);
   for (const int threads : {1, 2}) {
@@ -403,7 +404,43 @@ TEST(Attention, BitsDoNotDependOnWhatIsPackedAtOnce) {
   result(AttentionProblem().shared_bytes, 2, &all);
   EXPECT_EQ(all - two, static_cast<size_t>(4 * head_bytes));  // of six heads
   EXPECT_EQ(two - one, static_cast<size_t>(head_bytes));
-  EXPECT_EQ(one - none, static_cast<size_t>(block_bytes));  // one block for each of two workers
+  EXPECT_EQ(one - none, static_cast<size_t>(head_bytes - 2 * block_bytes));  // one block for each of two workers
+}
+
+// Every instruction set that this machine has and the kernels are compiled for: rows are lanes, keys and channels come
+// in tiles as high as the registers allow, and what is left of them in smaller ones.
+TEST(Attention, EveryInstructionSet) {
+  int sets = 0;
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().DeInit();
+    ++sets;
+    for (int64_t d = 1; d <= 26; ++d) {
+      Sizes s;
+      s.lq = 3 * d;
+      s.lk = kAttentionKeys - 13 + d;
+      s.d = d;
+      s.bias = d % 2 == 0;
+      s.causal = d % 3 == 0;
+      s.type = d % 4 == 1 ? DType::f16 : DType::f32;
+      check(s);
+    }
+    for (const int64_t rows : {1, 15, 47, 100}) {
+      Sizes s;
+      s.lq = s.lk = 150;
+      s.d = 40;
+      s.causal = true;
+      Tensors all = make_tensors(s, 7), few = make_tensors(s, 7);
+      run(problem_of(s, all), 1);
+      s.lq = rows;
+      run(problem_of(s, few), 1);
+      ASSERT_EQ(std::memcmp(few.out.data(), all.out.data(), static_cast<size_t>(rows * s.d) * sizeof(float)), 0)
+          << rows;
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().DeInit();
+  EXPECT_GE(sets, 1);
 }
 
 }  // namespace

@@ -8,8 +8,9 @@
 // NaN.) Source: Dao et al., "FlashAttention", arXiv:2205.14135 (blocks of keys); Milakov and Gimelshein,
 // arXiv:1805.02867 (online softmax).
 //
-// Determinism: a row is summed over blocks of kAttentionKeys keys from key 0 on, each in the order of the keys: its
-// bits do not depend on the batch, on the other rows, or on threads. Thread rule and errors: as gemm().
+// Determinism: a row is one lane of every vector. It is summed over blocks of kAttentionKeys keys from key 0 on, each
+// in the order of the keys: its bits do not depend on the batch, on the other rows, or on threads. Thread rule and
+// errors: as gemm().
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@
 
 namespace chiaro {
 
-inline constexpr int64_t kAttentionKeys = 256;
-inline constexpr int64_t kAttentionRows = 192;  // rows of q in one chunk
+inline constexpr int64_t kAttentionKeys = 128;
+inline constexpr int64_t kAttentionRowFloats = 96 << 10;  // of the queries and sums of a chunk, at most 192 rows of q
 
 // Element (b, l, h, c) at b * batch + l * row + h * head + c * channel (elements of the dtype). f32 f16 bf16.
 struct AttentionTensor {
