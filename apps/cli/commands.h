@@ -71,7 +71,8 @@ struct OpsOptions {
   std::string device = "cpu";
   std::vector<std::string> ops;
   int threads = 0;
-  bool markdown = false;  // list: the page docs/generated/ops.md
+  std::string type = "f32";  // bench: of activations and weights
+  bool markdown = false;     // list: the page docs/generated/ops.md; bench: a table
 };
 
 struct PlanCommandOptions {

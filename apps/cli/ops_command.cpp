@@ -38,8 +38,9 @@ Result<int> run_action(const OpsOptions& options, Engine& engine) {
     case OpsOptions::Action::bench: {
       OpsBenchOptions bench;
       bench.ops = options.ops;
+      bench.dtype = dtype_from_name(options.type).value_or(DType::f32);  // the parser knows the names
       CHIARO_ASSIGN(const OpsBench report, bench_ops(engine, options.device, bench));
-      std::fputs(report.text().c_str(), stdout);
+      std::fputs((options.markdown ? report.markdown() : report.text()).c_str(), stdout);
       return int{kOk};
     }
   }

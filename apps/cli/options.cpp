@@ -88,8 +88,13 @@ void add_ops(CLI::App& app, OpsOptions& o) {
   show->add_option("op", o.ops, "its name")->required()->expected(1)->type_name("OP");
   add_run(add("test", "compare the kernels with the double-precision references; exit with 1 where one differs",
               OpsOptions::Action::test, "test -d cpu group_norm silu"));
-  add_run(add("bench", "time the kernels at the sizes of Stable Diffusion 1.5", OpsOptions::Action::bench,
-              "bench conv2d matmul"));
+  auto* bench = add("bench", "time the kernels at the sizes of Stable Diffusion and of transformers",
+                    OpsOptions::Action::bench, "bench --type f16 conv2d matmul");
+  add_run(bench);
+  bench->add_option("--type", o.type, "of activations and weights: f32, f16 or bf16 (default: f32)")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}).description(""))
+      ->type_name("TYPE");
+  bench->add_flag("--markdown", o.markdown, "as a table in Markdown");
 }
 
 void add_skip(CLI::App& app, std::vector<std::string>& skip) {

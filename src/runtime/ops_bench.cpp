@@ -6,9 +6,11 @@
 #include <limits>
 #include <utility>
 
+#include "core/memory.h"
 #include "core/tensor.h"
 #include "ops/catalogue.h"
 #include "ops/cpu_blocks/ceilings.h"
+#include "ops/cpu_blocks/stream_copy.h"
 #include "runtime/ops_bench_cases.h"
 
 namespace chiaro {
@@ -45,8 +47,8 @@ std::vector<std::byte> contents(const TensorDesc& desc) {
 
 class Timing {
  public:
-  Timing(Device& device, const BenchCase& c, const OpsBenchOptions& options)
-      : device_(device), case_(c), options_(options), op_(*find_op(c.op)) {
+  Timing(Device& device, ThreadPool& pool, const BenchCase& c, const OpsBenchOptions& options)
+      : device_(device), pool_(pool), case_(c), options_(options), op_(*find_op(c.op)) {
     result_.op = c.op;
   }
 
@@ -74,6 +76,9 @@ class Timing {
     describe(attrs);
     const Cost cost = op_.cost(attrs, pointers, out_);
     result_.bytes = cost.bytes;
+    if (case_.reads_twice && descs_[0].dense_bytes() >= kStreamBytes) {
+      result_.bytes += static_cast<double>(descs_[0].dense_bytes());
+    }
     result_.flops = cost.flops;
     CHIARO_ASSIGN(const KernelPlan plan, first_plan(attrs));
     result_.kernel = plan.kernel();
@@ -90,7 +95,10 @@ class Timing {
 
   Result<KernelPlan> first_plan(const AttrMap& attrs) {
     std::vector<Operand> operands;
-    for (size_t i = 0; i < descs_.size(); ++i) operands.push_back({descs_[i], 64, i < case_.inputs.size()});
+    for (size_t i = 0; i < descs_.size(); ++i) {
+      const bool present = i < case_.inputs.size();
+      operands.push_back({descs_[i], 64, present, present && case_.inputs[i].weight});
+    }
     const Call call{&op_, &attrs, operands, {out_, 64, true}};
     Error error{ErrorCode::unsupported, "not run", "no kernel on this device", "", ""};
     for (const Kernel& kernel : device_.kernels(op_.name)) {
@@ -111,9 +119,7 @@ class Timing {
         launch.inputs.emplace_back();
         continue;
       }
-      const std::vector<std::byte> bytes = contents(descs_[i]);
-      CHIARO_ASSIGN(auto buffer, device_.allocate(static_cast<int64_t>(bytes.size()), "a benchmark's input"));
-      CHIARO_TRY(device_.upload(*buffer, 0, bytes));
+      CHIARO_ASSIGN(auto buffer, input(plan, i));
       launch.inputs.push_back({buffer.get(), 0});
       buffers.push_back(std::move(buffer));
     }
@@ -123,6 +129,22 @@ class Timing {
     launch.scratch = {scratch.get(), 0};
     CHIARO_ASSIGN(auto segment, device_.compile({launch}));
     return repeat(*segment);
+  }
+
+  // Input i, in the form that the kernel asked for.
+  Result<std::unique_ptr<Buffer>> input(const KernelPlan& plan, size_t i) {
+    const std::vector<std::byte> bytes = contents(descs_[i]);
+    std::span<const std::byte> form = bytes;
+    Block packed;
+    if (plan.packed().input == static_cast<int>(i)) {
+      const auto size = static_cast<size_t>(plan.packed().bytes);
+      CHIARO_ASSIGN(packed, Block::make(std::make_shared<SystemAllocator>(), size, "a benchmark's packed weight"));
+      CHIARO_TRY(plan.pack(bytes.data(), packed.data(), pool_));
+      form = {packed.data(), size};
+    }
+    CHIARO_ASSIGN(auto buffer, device_.allocate(static_cast<int64_t>(form.size()), "a benchmark's input"));
+    CHIARO_TRY(device_.upload(*buffer, 0, form));
+    return buffer;
   }
 
   Status repeat(CompiledSegment& segment) {
@@ -141,6 +163,7 @@ class Timing {
   }
 
   Device& device_;
+  ThreadPool& pool_;
   const BenchCase& case_;
   const OpsBenchOptions& options_;
   const OpDef& op_;
@@ -157,11 +180,30 @@ double OpsBench::roof_fraction(const OpTiming& t) const {
   return t.seconds > 0 ? std::max(memory, arithmetic) / t.seconds : 0;
 }
 
-std::string OpsBench::text() const {
-  char line[400];
+std::string OpsBench::ceilings() const {
+  char line[120];
   std::snprintf(line, sizeof line, "%d threads: copy %.1f GB/s, multiply-add peak %.0f GFLOP/s\n", threads, copy_gbs,
                 peak_gflops);
-  std::string s = line;
+  return line;
+}
+
+std::string OpsBench::markdown() const {
+  char line[400];
+  std::string s =
+      ceilings() + "\n| op | size | kernel | ms | GB/s | GFLOP/s | % of roof |\n|---|---|---|---|---|---|---|\n";
+  for (const OpTiming& t : timings) {
+    if (!t.error.empty()) continue;
+    std::snprintf(line, sizeof line, "| %s | `%s` | %s | %.3f | %.1f | %.1f | %.0f |\n", t.op.c_str(), t.what.c_str(),
+                  t.kernel.c_str(), t.seconds * 1e3, t.bytes / t.seconds / 1e9, t.flops / t.seconds / 1e9,
+                  100 * roof_fraction(t));
+    s += line;
+  }
+  return s;
+}
+
+std::string OpsBench::text() const {
+  char line[400];
+  std::string s = ceilings();
   for (const OpTiming& t : timings) {
     if (!t.error.empty()) {
       s += t.op + " " + t.what + ": " + t.error + "\n";
@@ -201,7 +243,7 @@ Result<OpsBench> bench_ops(Engine& engine, std::string_view device, const OpsBen
     const bool named = std::find(options.ops.begin(), options.ops.end(), c.op) != options.ops.end();
     if ((options.ops.empty() || named) && find_op(c.op) != nullptr) {
       if (!options.dry && bench.timings.size() % kCasesBetweenCeilings == 0) measure_ceilings(engine.pool(), bench);
-      bench.timings.push_back(Timing(*target, c, options).run());
+      bench.timings.push_back(Timing(*target, engine.pool(), c, options).run());
     }
   }
   if (!options.dry) measure_ceilings(engine.pool(), bench);

@@ -1,5 +1,6 @@
-// Benchmarks of ops at the sizes of Stable Diffusion 1.5: time, GB/s and GFLOP/s, and percent of what the machine can
-// do, measured in the same run (copy bandwidth, multiply-add peak).
+// Benchmarks of ops at the sizes of Stable Diffusion and of transformers: time, GB/s and GFLOP/s, and percent of what
+// the machine can do, measured in the same run (copy bandwidth, multiply-add peak). Weights are packed before, as plans
+// do.
 //
 // Thread rule: as the Engine's; nothing else should run meanwhile.
 #pragma once
@@ -16,7 +17,7 @@ struct OpTiming {
   std::string op, what;  // "group_norm", "f32[2,64,64,320] ..."
   std::string kernel;
   double seconds = 0;           // the fastest run
-  double bytes = 0, flops = 0;  // OpDef::cost: minimum traffic
+  double bytes = 0, flops = 0;  // OpDef::cost: minimum traffic, and what a norm reads again that no cache holds
   std::string error;            // why it did not run
 };
 
@@ -27,6 +28,8 @@ struct OpsBench {
   // Time at the ceilings (the later of memory and arithmetic) over the time taken.
   double roof_fraction(const OpTiming& t) const;
   std::string text() const;
+  std::string markdown() const;  // a table; cases that did not run are left out
+  std::string ceilings() const;
 };
 
 struct OpsBenchOptions {
