@@ -6,6 +6,7 @@
 
 #include "core/tensor.h"
 #include "ops/cpu_blocks/simd_math.h"
+#include "ops/cpu_blocks/stream_copy.h"
 #include "ops/cpu_blocks/strided_copy.h"
 
 namespace chiaro {
@@ -37,6 +38,22 @@ bool in_dense_runs(const Elementwise& plan, const std::byte* const* in, const st
   return all_flat || plan.nest.inner_size() >= kLongRun;
 }
 
+// Rows of one run, used where they lie; where the result streams, by way of a piece that stays in the first-level
+// cache.
+void compute_run(const RowFunction& row, DType dtype, size_t inputs, const std::byte* const* in, std::byte* out,
+                 int64_t n, bool streams) {
+  if (!streams) return row(dtype, in, out, static_cast<size_t>(n));
+  alignas(64) std::byte stage[kPiece * sizeof(float)];
+  const int64_t unit = unit_bytes(dtype);
+  for (int64_t at = 0; at < n; at += kPiece) {
+    const auto count = static_cast<size_t>(std::min(kPiece, n - at));
+    std::array<const std::byte*, Nest::kMaxOperands> rows{};
+    for (size_t k = 0; k < inputs; ++k) rows[k] = in[k] + at * unit;
+    row(dtype, rows.data(), stage, count);
+    stream_bytes(out + at * unit, stage, count * static_cast<size_t>(unit));
+  }
+}
+
 // Operands in dense runs, used where they lie.
 void run_in_place(const CpuRun& run, const Elementwise& plan, const std::byte* const* in, std::byte* out,
                   const RowFunction& row) {
@@ -44,6 +61,7 @@ void run_in_place(const CpuRun& run, const Elementwise& plan, const std::byte* c
   const Nest& nest = plan.nest;
   bool all_flat = true;
   for (size_t k = 0; k <= plan.inputs; ++k) all_flat = all_flat && nest.flat[k];
+  const bool streaming = streams(plan, in, out);
   run.parallel_for((nest.count + kChunk - 1) / kChunk, [&](int64_t chunk, int) {
     const int64_t start = chunk * kChunk, n = std::min(kChunk, nest.count - start);
     std::array<std::array<int64_t, kChunk / kLongRun + 2>, Nest::kMaxOperands> offsets;
@@ -62,8 +80,9 @@ void run_in_place(const CpuRun& run, const Elementwise& plan, const std::byte* c
     for (size_t r = 0; r < runs; ++r) {
       std::array<const std::byte*, Nest::kMaxOperands> rows{};
       for (size_t k = 0; k < plan.inputs; ++k) rows[k] = in[k] + offsets[k + 1][r] * unit;
-      row(plan.dtypes[0], rows.data(), out + offsets[0][r] * unit, static_cast<size_t>(lengths[r]));
+      compute_run(row, plan.dtypes[0], plan.inputs, rows.data(), out + offsets[0][r] * unit, lengths[r], streaming);
     }
+    if (streaming) stream_end();
   });
 }
 
@@ -116,7 +135,14 @@ void for_each_piece(const CpuRun& run, int64_t count, const std::function<void(i
   run.parallel_for((count + kChunk - 1) / kChunk, [&](int64_t chunk, int) {
     const int64_t end = std::min(count, (chunk + 1) * kChunk);
     for (int64_t start = chunk * kChunk; start < end; start += kPiece) f(start, std::min(kPiece, end - start));
+    stream_end();
   });
+}
+
+bool streams(const Elementwise& plan, const std::byte* const* in, const std::byte* out) {
+  bool apart = plan.nest.flat[0];
+  for (size_t k = 0; k < plan.inputs; ++k) apart = apart && in[k] != out;
+  return apart && worth_streaming(plan.nest.count * unit_bytes(plan.dtypes[0]));
 }
 
 const float* row_of(const Elementwise& plan, size_t operand, const std::byte* base, int64_t start, int64_t n,
@@ -170,8 +196,16 @@ void run_elementwise(const CpuRun& run, const Elementwise& plan, std::initialize
 
 void run_conversion(const CpuRun& run, const Elementwise& plan, const std::byte* in, std::byte* out) {
   const bool vectorised = row_decodable(plan.dtypes[1]) && row_encodable(plan.dtypes[0]);
+  const bool streaming = vectorised && streams(plan, &in, out);
+  const int64_t unit = unit_bytes(plan.dtypes[0]);
   for_each_piece(run, plan.nest.count, [&](int64_t start, int64_t n) {
     if (!vectorised) return convert_slowly(plan, in, out, start, n);
+    if (streaming) {
+      alignas(64) float row[kPiece], coded[kPiece];
+      const float* const from = row_of(plan, 1, in, start, n, row);
+      encode_row(plan.dtypes[0], from, static_cast<size_t>(n), coded, 1);
+      return stream_bytes(out + start * unit, reinterpret_cast<const std::byte*>(coded), static_cast<size_t>(n * unit));
+    }
     if (direct(plan, 0, out)) return gather(plan, 1, in, start, n, reinterpret_cast<float*>(out) + start);
     if (direct(plan, 1, in)) return store_row_of(plan, reinterpret_cast<const float*>(in) + start, start, n, out);
     alignas(64) float stage[kPiece];

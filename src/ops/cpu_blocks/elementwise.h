@@ -44,6 +44,8 @@ void run_elementwise(const CpuRun& run, const Elementwise& plan, std::initialize
 // chunks cut alike; the elements of a piece are numbered by the nest, which depends on the output alone.
 inline constexpr int64_t kElementwisePiece = 1024;  // three f32 rows of it stay in the first-level cache
 void for_each_piece(const CpuRun& run, int64_t count, const std::function<void(int64_t start, int64_t n)>& f);
+// Whether the result is written past the caches (stream_copy.h); for_each_piece() ends that.
+bool streams(const Elementwise& plan, const std::byte* const* in, const std::byte* out);
 // Elements [start, start + n) of operand 1.. as f32: where they lie if they can be used there, else in `stage`.
 const float* row_of(const Elementwise& plan, size_t operand, const std::byte* base, int64_t start, int64_t n,
                     float* stage);

@@ -64,6 +64,13 @@ HWY_INLINE void zip_dtype(DType dtype, void* out, size_t n, F f, const In*... in
   }
 }
 
+// with_activation(), of rows of a dtype.
+template <class Visit>
+HWY_INLINE void with_activation_of(Activation function, DType dtype, const Visit& visit) {
+  if (function == Activation::silu && dtype == DType::f16) return visit(SiluF16Vector{});
+  with_activation(function, visit);
+}
+
 void binary(BinaryFunction function, DType dtype, const void* a, const void* b, void* out, size_t n) {
   switch (function) {
     case BinaryFunction::plus:
@@ -87,11 +94,11 @@ void affine(DType dtype, const void* x, float factor, float offset, void* out, s
 }
 
 void activation(Activation function, DType dtype, const void* x, void* out, size_t n) {
-  with_activation(function, [=](auto f) HWY_ATTR { zip_dtype(dtype, out, n, f, x); });
+  with_activation_of(function, dtype, [=](auto f) HWY_ATTR { zip_dtype(dtype, out, n, f, x); });
 }
 
 void gated(Activation function, DType dtype, const void* gate, const void* value, void* out, size_t n) {
-  with_activation(function, [=](auto f) HWY_ATTR {
+  with_activation_of(function, dtype, [=](auto f) HWY_ATTR {
     zip_dtype(
         dtype, out, n, [f](VF g, VF v) HWY_ATTR { return hn::Mul(f(g), v); }, gate, value);
   });

@@ -121,7 +121,7 @@ void affine_any(const RowBlock& x, const ColumnAffine& affine, void* y, size_t y
     using Io = decltype(io);
     auto* out = static_cast<typename Io::Raw*>(y);
     if (affine.act == Activation::silu) {
-      affine_block<Io>(x, affine, out, y_pitch, [](VF v) HWY_ATTR { return times_sigmoid(v, v); });
+      affine_block<Io>(x, affine, out, y_pitch, [](VF v) HWY_ATTR { return silu_of<Io>(v); });
     } else {
       affine_block<Io>(x, affine, out, y_pitch, [](VF v) HWY_ATTR { return v; });
     }

@@ -5,6 +5,7 @@
 
 #include "ops/cpu_blocks/norm_layout.h"
 #include "ops/cpu_blocks/norm_rows.h"
+#include "ops/cpu_blocks/stream_copy.h"
 #include "ops/cpu_kernel.h"
 
 namespace chiaro {
@@ -34,7 +35,7 @@ bool rows_direct(const RowLayout& in, int64_t in_alignment, const RowLayout& out
                  Activation act);
 
 // f(dtype, x, n, affine, y) normalises one row; affine holds weight, bias and activation. 16384 elements or one row to
-// a chunk.
+// a chunk. A result that no cache holds is computed in a buffer and written past them.
 template <class F>
 Status run_norm_rows(const NormRows& plan, CpuRun& run, F f) {
   CHIARO_TRY(check_workers("the norm", *run.pool, plan.workers));
@@ -49,6 +50,9 @@ Status run_norm_rows(const NormRows& plan, CpuRun& run, F f) {
   scratch += 2 * width;
   const auto n = static_cast<size_t>(plan.in.length);
   const int64_t step = rows_per_chunk(plan.in.length, 16384, 4096);
+  const auto row_bytes = n * static_cast<size_t>(plan.out.unit);
+  const bool streams = plan.direct && fused && run.output != run.inputs[0] &&
+                       worth_streaming(plan.out.rows * static_cast<int64_t>(row_bytes));
   run.parallel_for((plan.in.rows + step - 1) / step, [&](int64_t chunk, int worker) {
     float* x = scratch + worker * plan.worker_floats();
     float* y = x + width;
@@ -56,7 +60,10 @@ Status run_norm_rows(const NormRows& plan, CpuRun& run, F f) {
     for (int64_t r = chunk * step; r < end; ++r) {
       const std::byte* source = run.inputs[0] + plan.in.row_bytes(r);
       std::byte* target = run.output + plan.out.row_bytes(r);
-      if (plan.direct) {
+      if (streams) {
+        f(plan.in.dtype, source, n, affine, y);
+        stream_bytes(target, reinterpret_cast<const std::byte*>(y), row_bytes);
+      } else if (plan.direct) {
         f(plan.in.dtype, source, n, affine, target);
         if (!fused) finish_row(plan.out, plan.act, reinterpret_cast<float*>(target), target);
       } else {
@@ -65,6 +72,7 @@ Status run_norm_rows(const NormRows& plan, CpuRun& run, F f) {
         finish_row(plan.out, fused ? Activation::none : plan.act, y, target);
       }
     }
+    if (streams) stream_end();
   });
   return {};
 }

@@ -118,7 +118,7 @@ void normalise_any(DType dtype, const void* x, size_t n, const RowAffine& affine
     const auto* in = static_cast<const typename Io::Raw*>(x);
     auto* out = static_cast<typename Io::Raw*>(y);
     if (affine.act == Activation::silu) {
-      normalise_with<Io>(in, n, affine, out, [](VF v) HWY_ATTR { return times_sigmoid(v, v); });
+      normalise_with<Io>(in, n, affine, out, [](VF v) HWY_ATTR { return silu_of<Io>(v); });
     } else {
       normalise_with<Io>(in, n, affine, out, [](VF v) HWY_ATTR { return v; });
     }
@@ -139,41 +139,6 @@ void softmax(const float* x, size_t n, float* y) {
   map_f32(y, y, n, [&](VF v) HWY_ATTR { return hn::Mul(v, inverse); });
 }
 
-size_t padded(size_t half) {
-  const size_t lanes = hn::Lanes(DF());
-  return (half + lanes - 1) / lanes * lanes;
-}
-
-void split_rotations(const float* rot, size_t half, float* r) {
-  const size_t width = padded(half);
-  for (size_t part = 0; part < 4; ++part) {
-    for (size_t i = 0; i < width; ++i) r[part * width + i] = i < half ? rot[4 * i + part] : 0.0f;
-  }
-}
-
-void rotate(const float* x, const float* r, size_t half, bool interleaved, float* y) {
-  const DF d;
-  const size_t lanes = hn::Lanes(d), width = padded(half);
-  for (size_t i = 0; i < half; i += lanes) {
-    VF a, b;
-    if (interleaved) {
-      hn::LoadInterleaved2(d, x + 2 * i, a, b);
-    } else {
-      a = hn::LoadU(d, x + i);
-      b = hn::LoadU(d, x + width + i);
-    }
-    const float* m = r + i;
-    const VF first = hn::MulAdd(hn::LoadU(d, m + width), b, hn::Mul(hn::LoadU(d, m), a));
-    const VF second = hn::MulAdd(hn::LoadU(d, m + 3 * width), b, hn::Mul(hn::LoadU(d, m + 2 * width), a));
-    if (interleaved) {
-      hn::StoreInterleaved2(first, second, d, y + 2 * i);
-    } else {
-      hn::StoreU(first, d, y + i);
-      hn::StoreU(second, d, y + width + i);
-    }
-  }
-}
-
 }  // namespace HWY_NAMESPACE
 }  // namespace chiaro
 HWY_AFTER_NAMESPACE();
@@ -188,9 +153,6 @@ HWY_EXPORT(square_sum_any);
 HWY_EXPORT(moments_any);
 HWY_EXPORT(normalise_any);
 HWY_EXPORT(softmax);
-HWY_EXPORT(padded);
-HWY_EXPORT(split_rotations);
-HWY_EXPORT(rotate);
 
 double row_sum(const float* x, size_t n) {
   return HWY_DYNAMIC_DISPATCH(sum_row)(x, n);
@@ -206,15 +168,6 @@ void normalise_row(DType dtype, const void* x, size_t n, const RowAffine& affine
 }
 void softmax_row(const float* x, size_t n, float* y) {
   HWY_DYNAMIC_DISPATCH(softmax)(x, n, y);
-}
-size_t rotary_padded(size_t half) {
-  return HWY_DYNAMIC_DISPATCH(padded)(half);
-}
-void rotary_split(const float* rot, size_t half, float* r) {
-  HWY_DYNAMIC_DISPATCH(split_rotations)(rot, half, r);
-}
-void rotary_row(const float* x, const float* r, size_t half, bool interleaved, float* y) {
-  HWY_DYNAMIC_DISPATCH(rotate)(x, r, half, interleaved, y);
 }
 
 }  // namespace chiaro

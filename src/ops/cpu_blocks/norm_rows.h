@@ -1,4 +1,4 @@
-// Row and column primitives of the norms, softmax, sums and rotary embedding: one call per row or block, dispatched to
+// Row and column primitives of the norms, softmax and sums: one call per row or block, dispatched to
 // the best instruction set at run time. All arithmetic is f32; sums run in a fixed order that depends on n alone.
 //
 // A row is n dense elements of f32, f16 or bf16, aligned to its element; a pitch counts elements between rows. The
@@ -50,13 +50,5 @@ struct ColumnAffine {
   Activation act = Activation::none;
 };
 void affine_rows(const RowBlock& x, const ColumnAffine& affine, void* y, size_t y_pitch);
-
-// Vectors of the rotary functions are padded: arrays hold this many floats for `half` pairs.
-size_t rotary_padded(size_t half);
-// rot [half,2,2] -> r: four arrays of rotary_padded(half) floats.
-void rotary_split(const float* rot, size_t half, float* r);
-// Rotates the `half` pairs in x by r. x and y hold 2 * rotary_padded(half) floats. Interleaved: pairs (2i, 2i+1);
-// else pairs (i, padded + i).
-void rotary_row(const float* x, const float* r, size_t half, bool interleaved, float* y);
 
 }  // namespace chiaro

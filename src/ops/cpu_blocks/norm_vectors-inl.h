@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "ops/cpu_blocks/simd_rows-inl.h"
 
@@ -32,6 +33,11 @@ struct IoBf16 {
   using Load = LoadBf16;
   using Store = StoreBf16;
 };
+
+template <class Io>
+HWY_INLINE VF silu_of(VF v) {
+  return std::is_same_v<Io, IoF16> ? times_sigmoid_f16(v, v) : times_sigmoid(v, v);
+}
 
 template <class F>
 HWY_INLINE auto with_io(DType dtype, F f) {
@@ -75,14 +81,14 @@ struct Sums4 {
   HWY_INLINE void clear() {
     for (VF& a : v) a = hn::Zero(DF());
   }
-  // Lanes are added in double, in order.
+  // Lanes are added in double: upper halves to lower ones.
   HWY_INLINE double total() const {
-    const DF d;
-    HWY_ALIGN float lanes[hn::MaxLanes(d)];
-    hn::Store(hn::Add(hn::Add(v[0], v[1]), hn::Add(v[2], v[3])), d, lanes);
-    double sum = 0;
-    for (size_t i = 0; i < hn::Lanes(d); ++i) sum += static_cast<double>(lanes[i]);
-    return sum;
+    const hn::Half<DF> half;
+    const hn::Rebind<double, decltype(half)> wide;
+    const VF all = hn::Add(hn::Add(v[0], v[1]), hn::Add(v[2], v[3]));
+    const auto sum =
+        hn::Add(hn::PromoteTo(wide, hn::LowerHalf(half, all)), hn::PromoteTo(wide, hn::UpperHalf(half, all)));
+    return hn::GetLane(hn::SumOfLanes(wide, sum));
   }
 };
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "ops/cpu_blocks/stream_copy.h"
 #include "ops/cpu_blocks/transpose_tile.h"
 
 namespace chiaro {
@@ -15,10 +16,12 @@ template <class U>
 constexpr int64_t kTile = kTileBytes / static_cast<int64_t>(sizeof(U));  // side of a tile
 
 template <class U>
-void copy_run(const std::byte* source, int64_t source_stride, std::byte* target, int64_t target_stride, int64_t n) {
+void copy_run(const std::byte* source, int64_t source_stride, std::byte* target, int64_t target_stride, int64_t n,
+              bool streams) {
   constexpr auto kUnit = static_cast<int64_t>(sizeof(U));
   if (source_stride == 1 && target_stride == 1) {
-    std::memcpy(target, source, static_cast<size_t>(n * kUnit));
+    const auto bytes = static_cast<size_t>(n * kUnit);
+    streams ? stream_bytes(target, source, bytes) : static_cast<void>(std::memcpy(target, source, bytes));
     return;
   }
   for (int64_t i = 0; i < n; ++i) {
@@ -28,7 +31,8 @@ void copy_run(const std::byte* source, int64_t source_stride, std::byte* target,
 
 // Both operands run along the same innermost dimension, so that their runs have the same lengths.
 template <class U>
-void copy_range(const Nest& nest, const std::byte* source, std::byte* target, int64_t start, int64_t count) {
+void copy_range(const Nest& nest, const std::byte* source, std::byte* target, int64_t start, int64_t count,
+                bool streams) {
   constexpr auto kUnit = static_cast<int64_t>(sizeof(U));
   const int64_t from_stride = nest.inner_stride(1), to_stride = nest.inner_stride(0);
   std::array<int64_t, kPiece> from;
@@ -38,7 +42,7 @@ void copy_range(const Nest& nest, const std::byte* source, std::byte* target, in
     size_t runs = 0, used = 0;
     for_each_run(nest, 1, start, n, [&](int64_t offset, int64_t) { from[runs++] = offset; });
     for_each_run(nest, 0, start, n, [&](int64_t offset, int64_t length) {
-      copy_run<U>(source + from[used++] * kUnit, from_stride, target + offset * kUnit, to_stride, length);
+      copy_run<U>(source + from[used++] * kUnit, from_stride, target + offset * kUnit, to_stride, length, streams);
     });
     start += n;
     count -= n;
@@ -120,8 +124,10 @@ void copy_units(const CpuRun& run, const StridedCopy& plan, const std::byte* sou
   if (plan.transposed >= 0) return copy_transposed<U>(run, plan, source, target);
   constexpr auto kChunk = kChunkBytes / static_cast<int64_t>(sizeof(U));
   const int64_t count = plan.nest.count;
+  const bool streams = worth_streaming(count * static_cast<int64_t>(sizeof(U)));
   run.parallel_for((count + kChunk - 1) / kChunk, [&](int64_t chunk, int) {
-    copy_range<U>(plan.nest, source, target, chunk * kChunk, std::min(kChunk, count - chunk * kChunk));
+    copy_range<U>(plan.nest, source, target, chunk * kChunk, std::min(kChunk, count - chunk * kChunk), streams);
+    if (streams) stream_end();
   });
 }
 

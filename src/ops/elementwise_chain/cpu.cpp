@@ -3,6 +3,7 @@
 #include "ops/cpu_blocks/elementwise.h"
 #include "ops/cpu_blocks/elementwise_rows.h"
 #include "ops/cpu_blocks/simd_math.h"
+#include "ops/cpu_blocks/stream_copy.h"
 #include "ops/elementwise_chain/op.h"
 
 namespace chiaro {
@@ -47,10 +48,12 @@ struct ElementwiseChainCpu {
   static Status run(const Minted<ElementwiseChainCpu>& plan, CpuRun& run) {
     const std::vector<ChainStep>& steps = plan->steps;
     const std::vector<Elementwise>& loops = plan->loops;
+    bool streaming = direct_target(loops[0], run.output, 0) != nullptr;
+    for (size_t k = 0; k < loops.size(); ++k) streaming = streaming && streams(loops[k], &run.inputs[k], run.output);
     for_each_piece(run, loops[0].nest.count, [&](int64_t start, int64_t n) {
       alignas(64) float acc[kElementwisePiece], stage[kElementwisePiece];
       const auto row = [&](size_t k, float* into) { return row_of(loops[k], 1, run.inputs[k], start, n, into); };
-      float* const target = direct_target(loops[0], run.output, start);
+      float* const target = streaming ? acc : direct_target(loops[0], run.output, start);
       const float* now = row(0, acc);
       for (size_t s = 0; s < steps.size(); ++s) {
         const float* operand = steps[s].reads_operand() ? row(static_cast<size_t>(steps[s].operand), stage) : nullptr;
@@ -59,6 +62,11 @@ struct ElementwiseChainCpu {
         now = to;
       }
       if (target == nullptr) store_row_of(loops[0], now, start, n, run.output);
+      if (streaming) {
+        constexpr auto kUnit = static_cast<int64_t>(sizeof(float));
+        stream_bytes(run.output + start * kUnit, reinterpret_cast<const std::byte*>(now),
+                     static_cast<size_t>(n * kUnit));
+      }
     });
     return {};
   }

@@ -3,11 +3,12 @@
 //      look hits the cache); per group (mean, M2) of the chunk;
 //   2. per (picture, group): the chunks are combined in order, in double (Chan, Golub and LeVeque 1983);
 //   3. position chunks again: y = act((x - center) * scale + shift), center being the mean rounded to f32.
-// Bytes: x is read twice (once where it fits the cache), y written once.
+// Bytes: x is read twice (once where it fits the cache), y written once, past the caches where they would not hold it.
 #include <cmath>
 
 #include "ops/cpu_blocks/norm_kernel.h"
 #include "ops/cpu_blocks/norm_rows.h"
+#include "ops/cpu_blocks/stream_copy.h"
 #include "ops/group_norm/op.h"
 
 namespace chiaro {
@@ -31,7 +32,11 @@ struct Layout {
   int64_t size() const { return channels / groups; }
   int64_t width() const { return buffer_floats(channels); }
   int64_t stage_floats() const { return blocks_direct ? 0 : buffer_floats(chunk_rows * channels); }
-  int64_t worker_floats() const { return stage_floats() + 3 * width(); }
+  // Rows of step 3 that are computed at once before they are written past the caches; they stay in the first-level one.
+  int64_t stream_rows() const { return rows_per_chunk(channels, 2048, chunk_rows); }
+  int64_t worker_floats() const {
+    return stage_floats() + std::max(3 * width(), buffer_floats(stream_rows() * channels));
+  }
   int64_t partial_bytes() const { return (pictures * chunks * groups * int64_t{sizeof(Partial)} + 63) / 64 * 64; }
   int64_t scratch_bytes() const {
     const int64_t floats = (3 * pictures + 2) * width() + workers * worker_floats();
@@ -63,6 +68,13 @@ struct Memory {
   }
 };
 
+// The sum over the channels of a group: often four of them, too few to call a row function for.
+double group_sum(const float* channels, size_t size) {
+  double sum = 0;
+  for (size_t c = 0; c < size; ++c) sum += static_cast<double>(channels[c]);
+  return sum;
+}
+
 // Step 1 for rows [first, first + rows) of a picture at `x`.
 void chunk_moments(const Layout& layout, const std::byte* x, int64_t first, int64_t rows, float* buffer,
                    Partial* partials) {
@@ -80,17 +92,17 @@ void chunk_moments(const Layout& layout, const std::byte* x, int64_t first, int6
                  buffer + r * layout.channels);
     }
   }
-  const auto count = static_cast<double>(rows) * static_cast<double>(size);
+  const double count = static_cast<double>(rows) * static_cast<double>(size), inverse = 1 / count;
   column_sums(block, s1);
-  for (size_t g = 0; g < channels; g += size) {
-    const auto mean = static_cast<float>(row_sum(s1 + g, size) / count);
-    std::fill(center + g, center + g + size, mean);
+  for (size_t c = 0; c < channels; c += size) {
+    const auto mean = static_cast<float>(group_sum(s1 + c, size) * inverse);
+    std::fill(center + c, center + c + size, mean);
   }
   column_moments(block, center, s1, s2);
-  for (size_t g = 0; g < channels; g += size) {
-    const double rest = row_sum(s1 + g, size) / count;
-    const double m2 = row_sum(s2 + g, size) - count * rest * rest;
-    *partials++ = {static_cast<double>(center[g]) + rest, m2 < 0 ? 0 : m2};
+  for (size_t c = 0; c < channels; c += size) {
+    const double rest = group_sum(s1 + c, size) * inverse;
+    const double m2 = group_sum(s2 + c, size) - count * rest * rest;
+    *partials++ = {static_cast<double>(center[c]) + rest, m2 < 0 ? 0 : m2};
   }
 }
 
@@ -183,7 +195,26 @@ struct GroupNormCpu {
   }
 
  private:
-  // Step 3; `buffer` holds two rows.
+  static bool streams(const Layout& layout, const CpuRun& run) {
+    return layout.out.pitch() == layout.channels && run.output != run.inputs[0] &&
+           worth_streaming(layout.pictures * layout.in.rows * layout.channels * layout.out.unit);
+  }
+  // Step 3 for results that no cache holds.
+  static void stream_chunk(const Layout& layout, RowBlock block, const ColumnAffine& affine, std::byte* y,
+                           float* buffer) {
+    const auto step = static_cast<size_t>(layout.stream_rows()), unit = static_cast<size_t>(layout.in.unit);
+    const auto* x = static_cast<const std::byte*>(block.data);
+    for (size_t left = block.rows; left > 0; left -= block.rows) {
+      block.rows = std::min(step, left);
+      block.data = x;
+      affine_rows(block, affine, buffer, block.n);
+      stream_bytes(y, reinterpret_cast<const std::byte*>(buffer), block.rows * block.n * unit);
+      x += block.rows * block.pitch * unit;
+      y += block.rows * block.n * unit;
+    }
+    stream_end();
+  }
+  // Step 3; `buffer` holds two rows, and stream_rows() of them.
   static void normalise_chunk(const Layout& layout, const Memory& memory, const CpuRun& run, int64_t picture,
                               int64_t first, int64_t rows, float* buffer) {
     const float* parameters = memory.affine + 3 * picture * layout.width();
@@ -194,8 +225,9 @@ struct GroupNormCpu {
     const std::byte* x = run.inputs[0] + picture * layout.in_step;
     std::byte* y = run.output + picture * layout.out_step;
     if (layout.rows_direct && fused) {
-      const RowBlock block{layout.in.dtype, x + layout.in.row_bytes(first), static_cast<size_t>(rows),
-                           static_cast<size_t>(layout.in.pitch()), channels};
+      RowBlock block{layout.in.dtype, x + layout.in.row_bytes(first), static_cast<size_t>(rows),
+                     static_cast<size_t>(layout.in.pitch()), channels};
+      if (streams(layout, run)) return stream_chunk(layout, block, affine, y + layout.out.row_bytes(first), buffer);
       affine_rows(block, affine, y + layout.out.row_bytes(first), static_cast<size_t>(layout.out.pitch()));
       return;
     }

@@ -1,8 +1,9 @@
-// Bytes: x read once, y written once, rot read once per picture.
+// Bytes: x read once, y written once (past the caches where they would not hold it), rot read once per picture.
 #include <cstring>
 
 #include "ops/cpu_blocks/norm_kernel.h"
-#include "ops/cpu_blocks/norm_rows.h"
+#include "ops/cpu_blocks/rotary_rows.h"
+#include "ops/cpu_blocks/stream_copy.h"
 #include "ops/rope_apply/op.h"
 
 namespace chiaro {
@@ -15,63 +16,83 @@ struct RopeApplyCpu {
   struct Params {
     TensorDesc x, rot, y;
     bool interleaved;
+    bool direct;      // rows are read and written where they lie, else as f32 in a buffer
+    bool direct_rot;  // a position's matrices are used where they lie
     int workers;
-    // Per worker: rot as it lies [2d], rot as four rows [4p], x [2p], y [2p].
-    int64_t padded() const { return static_cast<int64_t>(rotary_padded(static_cast<size_t>(x.shape[3] / 2))); }
-    int64_t worker_floats() const { return buffer_floats(2 * x.shape[3]) + buffer_floats(8 * padded()); }
+    size_t half() const { return static_cast<size_t>(x.shape[3] / 2); }
+    int64_t position() const { return x.shape[2] * x.shape[3]; }
+    // Per worker: rot as it lies, its coefficients, one position of y (or one row of f32).
+    int64_t rot_floats() const { return buffer_floats(2 * x.shape[3]); }
+    int64_t coefficient_floats() const { return buffer_floats(static_cast<int64_t>(rotary_floats(half()))); }
+    int64_t worker_floats() const { return rot_floats() + coefficient_floats() + buffer_floats(position()); }
   };
   static Result<Minted<RopeApplyCpu>> plan(const TypedCall<RopeApply>& call, const DeviceTraits& traits) {
     CHIARO_TRY(check_activation(name, call.in(0)));
     CHIARO_TRY(check_activation(name, call.out()));
+    const TensorDesc &x = call.in(0), &rot = call.in(1), &y = call.out();
+    const int64_t unit = unit_bytes(x.dtype);
+    const bool direct = x.dtype == y.dtype && x.strides[3] == 1 && y.strides[3] == 1 &&
+                        call.inputs[0].alignment % unit == 0 && call.output.alignment % unit == 0;
+    const bool direct_rot = rot.strides[1] == 4 && rot.strides[2] == 2 && rot.strides[3] == 1 &&
+                            call.inputs[1].alignment % int64_t{sizeof(float)} == 0;
     const bool interleaved = call.attrs.layout == RopeLayout::interleaved;
-    const Params params{call.in(0), call.in(1), call.out(), interleaved, traits.threads};
+    const Params params{x, rot, y, interleaved, direct, direct_rot, traits.threads};
     const int64_t scratch = params.worker_floats() * traits.threads * static_cast<int64_t>(sizeof(float));
     return Minted<RopeApplyCpu>(params, scratch);
   }
   static Status run(const Minted<RopeApplyCpu>& plan, CpuRun& run) {
     CHIARO_TRY(check_workers(name, *run.pool, plan->workers));
-    const int64_t length = plan->x.shape[1], width = plan->x.shape[2] * plan->x.shape[3];
     if (plan->x.count() == 0) return {};
-    const int64_t step = rows_per_chunk(width, 16384, 4096), chunks = (length + step - 1) / step;
+    const int64_t length = plan->x.shape[1];
+    const int64_t step = rows_per_chunk(plan->position(), 16384, 4096), chunks = (length + step - 1) / step;
+    const bool streams = plan->direct && plan->y.strides[2] == plan->y.shape[3] && run.output != run.inputs[0] &&
+                         worth_streaming(plan->y.count() * unit_bytes(plan->y.dtype));
     run.parallel_for(plan->x.shape[0] * chunks, [&](int64_t i, int worker) {
       float* buffer = reinterpret_cast<float*>(run.scratch) + worker * plan->worker_floats();
       const int64_t first = i % chunks * step;
       for (int64_t l = first; l < std::min(length, first + step); ++l) {
-        rotate_position(*plan, run, i / chunks, l, buffer);
+        rotate_position(*plan, run, i / chunks, l, streams, buffer);
       }
+      if (streams) stream_end();
     });
     return {};
   }
 
  private:
-  // All heads of position l of picture n.
-  static void rotate_position(const Params& p, const CpuRun& run, int64_t n, int64_t l, float* rot) {
-    const int64_t half = p.x.shape[3] / 2, padded = p.padded();
-    float* split = rot + buffer_floats(2 * p.x.shape[3]);
-    float *x = split + 4 * padded, *y = x + 2 * padded;
-    for (int64_t j = 0; j < 4 * half; ++j) {
-      const int64_t at =
-          l * p.rot.strides[0] + j / 4 * p.rot.strides[1] + j / 2 % 2 * p.rot.strides[2] + j % 2 * p.rot.strides[3];
-      std::memcpy(rot + j, run.inputs[1] + at * int64_t{sizeof(float)}, sizeof(float));
+  // The matrices of position l, where they lie or gathered into `rot`, as coefficients.
+  static void read_rotations(const Params& p, const std::byte* data, int64_t l, float* rot, float* coefficients) {
+    const Strides& s = p.rot.strides;
+    data += l * s[0] * int64_t{sizeof(float)};
+    if (p.direct_rot) {
+      return rotary_coefficients(reinterpret_cast<const float*>(data), p.half(), p.interleaved, coefficients);
     }
-    rotary_split(rot, static_cast<size_t>(half), split);
-    const auto offset = [&](const TensorDesc& t, int64_t head) {
-      return (n * t.strides[0] + l * t.strides[1] + head * t.strides[2]) * unit_bytes(t.dtype);
-    };
-    // The split layout keeps its halves at 0 and `padded`; the interleaved one is one row.
-    const int64_t parts = p.interleaved ? 1 : 2, size = p.x.shape[3] / parts;
+    for (int64_t j = 0; j < 2 * p.x.shape[3]; ++j) {
+      const int64_t at = j / 4 * s[1] + j / 2 % 2 * s[2] + j % 2 * s[3];
+      std::memcpy(rot + j, data + at * int64_t{sizeof(float)}, sizeof(float));
+    }
+    rotary_coefficients(rot, p.half(), p.interleaved, coefficients);
+  }
+  // All heads of position l of picture n.
+  static void rotate_position(const Params& p, const CpuRun& run, int64_t n, int64_t l, bool streams, float* buffer) {
+    float* coefficients = buffer + p.rot_floats();
+    float* stage = coefficients + p.coefficient_floats();
+    read_rotations(p, run.inputs[1], l, buffer, coefficients);
+    const int64_t unit = unit_bytes(p.x.dtype);
+    const std::byte* x = run.inputs[0] + (n * p.x.strides[0] + l * p.x.strides[1]) * unit;
+    std::byte* y = run.output + (n * p.y.strides[0] + l * p.y.strides[1]) * unit_bytes(p.y.dtype);
+    RotaryRows rows{p.x.dtype,    x, y, static_cast<size_t>(p.x.shape[2]), p.half(), p.x.strides[2], p.y.strides[2],
+                    p.interleaved};
+    if (streams) {
+      rows.y = stage;
+      rotary_rows(rows, coefficients);
+      return stream_bytes(y, reinterpret_cast<const std::byte*>(stage), static_cast<size_t>(p.position() * unit));
+    }
+    if (p.direct) return rotary_rows(rows, coefficients);
+    const auto d = static_cast<size_t>(p.x.shape[3]);
     for (int64_t head = 0; head < p.x.shape[2]; ++head) {
-      const std::byte* source = run.inputs[0] + offset(p.x, head);
-      std::byte* target = run.output + offset(p.y, head);
-      for (int64_t part = 0; part < parts; ++part) {
-        decode_row(p.x.dtype, source + part * size * p.x.strides[3] * unit_bytes(p.x.dtype), p.x.strides[3],
-                   static_cast<size_t>(size), x + part * padded);
-      }
-      rotary_row(x, split, static_cast<size_t>(half), p.interleaved, y);
-      for (int64_t part = 0; part < parts; ++part) {
-        encode_row(p.y.dtype, y + part * padded, static_cast<size_t>(size),
-                   target + part * size * p.y.strides[3] * unit_bytes(p.y.dtype), p.y.strides[3]);
-      }
+      decode_row(p.x.dtype, x + head * p.x.strides[2] * unit, p.x.strides[3], d, stage);
+      rotary_rows({DType::f32, stage, stage, 1, p.half(), 0, 0, p.interleaved}, coefficients);
+      encode_row(p.y.dtype, stage, d, y + head * p.y.strides[2] * unit_bytes(p.y.dtype), p.y.strides[3]);
     }
   }
 };
