@@ -35,8 +35,16 @@ struct PreviewFlags {
   bool noisy = false;
 };
 
+// Whether and how the decoder works in tiles; what was not given stays as it is.
+struct TilingFlags {
+  std::optional<std::string> mode;  // on, off, auto
+  std::optional<int> width, height;
+  std::optional<double> overlap;
+};
+
 struct GenerateOptions {
   PartOptions parts;
+  TilingFlags tiling;
   PreviewFlags preview;
   std::optional<std::string> model, prompt, negative_prompt, sampling_method, schedule, rng, precision;
   std::optional<int> width, height, steps, clip_skip;

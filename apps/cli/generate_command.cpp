@@ -88,6 +88,14 @@ void override_parts(const PartOptions& given, EngineSettings& engine) {
   take(engine.prediction, given.prediction);
 }
 
+void override_tiling(const TilingFlags& given, VaeTiling& tiling) {
+  if (given.mode)
+    tiling.mode = *given.mode == "on" ? Tiling::on : *given.mode == "off" ? Tiling::off : Tiling::automatic;
+  override_with(tiling.tile_width, given.width);
+  override_with(tiling.tile_height, given.height);
+  override_with(tiling.overlap, given.overlap);
+}
+
 // Starts from the stored run of --from, then lets the given flags override it.
 Status read_request(const GenerateOptions& o, GenerateRequest& request, std::optional<std::string>& model) {
   if (!o.from.empty()) {
@@ -120,6 +128,7 @@ Status read_request(const GenerateOptions& o, GenerateRequest& request, std::opt
   request.batch_count = o.batch_count;
   request.batch_size = o.batch_size;
   request.strict = o.strict;
+  override_tiling(o.tiling, request.vae_tiling);
   if (o.model) model = o.model;
   override_engine(o.device, request.engine);
   override_parts(o.parts, request.engine);

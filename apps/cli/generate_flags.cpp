@@ -55,6 +55,42 @@ void add_part_flags(CLI::App& app, PartOptions& o) {
       ->type_name("NAME");
 }
 
+// "64x48" (width first, as sd-cli has it) or "64" for both.
+void read_tile_size(const std::string& text, TilingFlags& o) {
+  const char* end = text.data() + text.size();
+  int width = 0, height = 0;
+  auto read = std::from_chars(text.data(), end, width);
+  bool good = read.ec == std::errc();
+  height = width;
+  if (good && read.ptr != end) {
+    good = *read.ptr == 'x';
+    if (good) read = std::from_chars(read.ptr + 1, end, height);
+    good = good && read.ec == std::errc() && read.ptr == end;
+  }
+  if (!good || width < 1 || height < 1) {
+    throw FlagRefused{{ErrorCode::usage, "\"" + text + "\" is no size of tiles",
+                       "it is a width and a height in latents", "write it as 64x64", "--vae-tile-size"}};
+  }
+  o.width = width;
+  o.height = height;
+}
+
+void add_tiling_flags(CLI::App& app, TilingFlags& o) {
+  app.add_option_function<std::string>(
+         "--vae-tiling", [&o](const std::string& mode) { o.mode = mode.empty() ? "on" : mode; },
+         "decode in overlapping tiles: less memory, not the same bytes. on (also without a word), off, auto: where the "
+         "picture does not fit whole (default: auto)")
+      ->expected(0, 1)
+      ->check(CLI::IsMember({"", "on", "off", "auto"}).description(""))
+      ->type_name("[on|off|auto]");
+  app.add_option_function<std::string>(
+         "--vae-tile-size", [&o](const std::string& text) { read_tile_size(text, o); },
+         "of a tile, in latents, most of which are 8 pixels (default: 64x64)")
+      ->type_name("WxH");
+  add(app, "--vae-tile-overlap", o.overlap, "the part of a tile that the next one shares, 0 to 0.5 (default: 0.5)",
+      "X");
+}
+
 void add_preview_flags(CLI::App& app, PreviewFlags& o) {
   app.add_option(
          "--preview", o.kind,
@@ -122,6 +158,7 @@ void add_generate_flags(CLI::App& app, GenerateOptions& options) {
   add_request_flags(app, options);
   add_part_flags(app, options.parts);
   add_preview_flags(app, options.preview);
+  add_tiling_flags(app, options.tiling);
   add_engine_flags(app, options);
   add_peer_flags(app, options);
   app.footer(
@@ -134,8 +171,9 @@ void add_generate_flags(CLI::App& app, GenerateOptions& options) {
                   "  chiaro --from output.png --steps 40               the same picture, more steps\n"
                   "  echo \"a (small:1.3) boat\" | chiaro -p -           the prompt from standard input\n"
                   "  chiaro -p \"a cat\" --preview proj                   preview.png shows it while it is made\n"
+                  "  chiaro -p \"a cat\" -W 2048 -H 2048 --vae-tiling     decoded in tiles, in less memory\n"
                   "  chiaro -p \"a cat\" --backend diffusion=isolated:a --vae-on-cpu\n\n"
-                  "Flags of sd-cli about memory are accepted and named; Chiaro decides those itself.\n"
+                  "Other flags of sd-cli about memory are accepted and named; Chiaro decides those itself.\n"
                   "The paths of the pictures are printed on standard output, all else on standard error.\n") +
       kExitCodeHelp);
 }

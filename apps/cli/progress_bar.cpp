@@ -56,6 +56,11 @@ bool ProgressBar::due(const Progress& p) {
   if (console_.terminal()) return true;
   const int every = std::max(1, (p.steps + 4) / 5);
   const bool late = !any_line_ || std::chrono::duration<double>(now - last_line_).count() > kLineEverySeconds;
+  if (p.stage == Stage::decode && late && p.step > 0 && p.step < p.steps) {  // of many tiles
+    last_line_ = now;
+    any_line_ = true;
+    return true;
+  }
   if (p.stage != Stage::sample || p.step == 0 || (p.step % every != 0 && p.step != p.steps && !late)) return false;
   last_line_ = now;
   any_line_ = true;

@@ -79,6 +79,22 @@ inline constexpr double kModelsGuidance = std::numeric_limits<double>::lowest();
 // The model's own shift of noise levels, which may depend on the size of the picture.
 inline constexpr double kModelsShift = 0;
 
+// The decoder in overlapping tiles: less memory, and not the same bytes, since its norms and its attention see a tile
+// where they saw the picture.
+enum class Tiling : int {
+  automatic,  // where the whole picture does not fit the devices' budgets, or memory runs out
+  on,
+  off,  // never: running out of memory is then an error
+};
+struct VaeTiling {
+  Tiling mode = Tiling::automatic;
+  // Latents (most are 8 pixels), 4 or more; 0: 64, or less where that does not fit either. A picture that is no larger
+  // is decoded whole.
+  int tile_width = 0, tile_height = 0;
+  double overlap = 0.5;  // the least part of a tile that the next one shares, 0 to 0.5
+  bool operator==(const VaeTiling&) const = default;
+};
+
 struct GenerateRequest {
   // UTF-8. For CLIP with webui syntax: (word:1.2), [word], BREAK; for language models literal.
   std::string prompt = {}, negative_prompt = {};
@@ -97,6 +113,7 @@ struct GenerateRequest {
   int clip_skip = 0;                 // 0 or 1: the last layer; 2: the one before
   std::string precision = {};        // of activations; empty: the Session's (LoadOptions::precision)
   bool strict = false;               // a non-finite stage is an error at once, without a retry in f32
+  VaeTiling vae_tiling = {};
   // Of the Session that made it: filled in by generate() for results and pictures. A request's own is not read: load a
   // Session with these settings to repeat a run.
   EngineSettings engine = {};
@@ -108,7 +125,7 @@ std::string_view stage_name(Stage stage);
 struct Progress {
   Stage stage = Stage::load;
   int picture = 0, pictures = 1;  // the first picture of the group being computed
-  int step = 0, steps = 0;        // of this stage
+  int step = 0, steps = 0;        // of this stage; of decoding: pictures, or their tiles
   double seconds = 0;             // since this stage began
 };
 
@@ -133,6 +150,7 @@ struct Picture {
   int width = 0, height = 0;
   uint64_t seed = 0;
   std::vector<uint8_t> rgb;  // width * height * 3, row by row
+  VaeTiling tiling = {};     // how it was decoded: `on` with the size of its tiles, else whole
 };
 
 // How a picture that is not finished is shown. None of them changes a byte of the finished one.

@@ -125,7 +125,7 @@ typedef enum chiaro_stage {
 typedef struct chiaro_progress {
   chiaro_stage stage;
   int picture, pictures; /* the first picture of the group being computed, and how many there will be */
-  int step, steps;       /* of this stage */
+  int step, steps;       /* of this stage; of decoding: pictures, or their tiles */
   double seconds;        /* since this stage began */
 } chiaro_progress;
 
@@ -135,6 +135,12 @@ typedef struct chiaro_picture {
   const uint8_t* rgb; /* width * height * 3 bytes, row by row */
   size_t rgb_size;
 } chiaro_picture;
+
+typedef enum chiaro_tiling {
+  CHIARO_TILING_AUTO = 0, /* where the whole picture does not fit the devices' budgets, or memory runs out */
+  CHIARO_TILING_ON,
+  CHIARO_TILING_OFF /* never: running out of memory is then an error */
+} chiaro_tiling;
 
 typedef struct chiaro_request {
   size_t size;                 /* set by chiaro_init_request */
@@ -158,6 +164,10 @@ typedef struct chiaro_request {
   /* As soon as a picture is finished: it is not lost by a later error or cancel. Valid during the call. May be NULL. */
   void (*on_picture)(void* user_data, int index, const chiaro_picture* picture);
   double flow_shift; /* above 0: of models of flows, in place of their own */
+  /* The decoder in overlapping tiles: less memory, and other bytes. */
+  chiaro_tiling vae_tiling;
+  int vae_tile_width, vae_tile_height; /* latents, 4 or more; 0: 64, or less where that does not fit either */
+  double vae_tile_overlap;             /* the least part of a tile that the next one shares, 0 to 0.5 */
 } chiaro_request;
 
 typedef struct chiaro_pictures chiaro_pictures;

@@ -69,6 +69,9 @@ class Device {
   virtual Result<std::unique_ptr<Buffer>> allocate(int64_t bytes, std::string_view what) = 0;
   // Bytes that can still be allocated; -1 where nobody knows.
   virtual int64_t free_bytes() const { return -1; }
+  // What the device may hold in all, the same at any time: a choice that changes bytes may depend on it, and not on
+  // free_bytes(). -1 where nobody knows.
+  virtual int64_t budget_bytes() const { return -1; }
   // Host memory, owned by the caller, as a buffer that kernels of this device may read where it lies. Devices that do
   // not address host memory refuse (unsupported); weights are then uploaded.
   virtual Result<std::unique_ptr<Buffer>> wrap(std::span<const std::byte> host, std::string_view what);

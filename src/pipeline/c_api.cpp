@@ -32,6 +32,7 @@ static_assert(static_cast<int>(ErrorCode::non_finite) + 1 == CHIARO_NON_FINITE);
 static_assert(static_cast<int>(ErrorCode::internal) + 1 == CHIARO_INTERNAL);
 static_assert(static_cast<int>(chiaro::Severity::error) == CHIARO_LOG_ERROR);
 static_assert(static_cast<int>(chiaro::Stage::save) == CHIARO_STAGE_SAVE);
+static_assert(static_cast<int>(chiaro::Tiling::off) == CHIARO_TILING_OFF);
 
 // What chiaro_error points into.
 struct ErrorBox : chiaro_error {
@@ -115,6 +116,7 @@ chiaro_request default_request() {
   r.batch_count = defaults.batch_count;
   r.batch_size = defaults.batch_size;
   r.eta = defaults.eta;
+  r.vae_tile_overlap = defaults.vae_tiling.overlap;
   return r;
 }
 
@@ -169,6 +171,8 @@ chiaro::GenerateRequest request_of(const chiaro_request& r) {
   request.clip_skip = r.clip_skip;
   request.strict = r.strict != 0;
   request.flow_shift = r.flow_shift;
+  request.vae_tiling = {static_cast<chiaro::Tiling>(r.vae_tiling), r.vae_tile_width, r.vae_tile_height,
+                        r.vae_tile_overlap};
   return request;
 }
 
@@ -203,6 +207,9 @@ Status generate(chiaro_session* session, const chiaro_request* theirs, chiaro_pi
   chiaro_request r = default_request();
   CHIARO_TRY(read_struct(theirs, r, "the request"));
   if (r.prompt == nullptr) return usage("no prompt was given", "an empty one is \"\"");
+  if (r.vae_tiling < CHIARO_TILING_AUTO || r.vae_tiling > CHIARO_TILING_OFF) {
+    return usage("vae_tiling is " + std::to_string(r.vae_tiling), "it is one of chiaro_tiling");
+  }
   const std::lock_guard lock(session->mutex);
   session->cancel = false;
   auto box = std::make_unique<chiaro_pictures>();

@@ -141,7 +141,9 @@ std::vector<float> coloured_latents(const LatentColours& colours, std::span<cons
 Result<Picture> Previews::make(std::span<const float> latents, DType dtype, const RunOptions& options) {
   const int64_t height = request_.latent_height, width = request_.latent_width, scale = assembly_.latent_scale();
   if (callbacks_.preview.kind != PreviewKind::proj) {
-    const DecodeSize size{height, width, callbacks_.preview.kind == PreviewKind::tae};
+    DecodeSize size{height, width, callbacks_.preview.kind == PreviewKind::tae};
+    CHIARO_ASSIGN(const TileChoice choice, choose_tile(assembly_, runner_, request_.request.vae_tiling, size, dtype));
+    size.tile = choice.tile;
     CHIARO_ASSIGN(const std::vector<float> image, decode_image(assembly_, runner_, size, latents, dtype, options));
     return cropped_picture(request_, image, width * scale);
   }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "chiaro/chiaro.h"
-#include "pipeline/sampling.h"
+#include "pipeline/decode.h"
 
 namespace chiaro {
 

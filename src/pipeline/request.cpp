@@ -7,11 +7,12 @@
 #include <random>
 
 #include "pipeline/flow_assembly.h"
+#include "pipeline/tiling.h"
 
 namespace chiaro {
 namespace {
 
-constexpr int kLeastSide = 8, kMostSide = 16384;
+constexpr int kLeastSide = 8, kMostSide = 16384, kLeastTile = 4;
 constexpr int64_t kMostPixels = int64_t{1} << 26;
 constexpr int kMostPictures = 1'000'000;
 
@@ -48,6 +49,19 @@ Status check_numbers(const GenerateRequest& r) {
   if (r.clip_skip < -1 || r.clip_skip > 64) {
     return usage(fmt::format("clip skip {} is out of range", r.clip_skip), "1 is the last layer, 2 the one before",
                  "leave --clip-skip out");
+  }
+  return {};
+}
+
+Status check_tiling(const VaeTiling& tiling) {
+  const auto wrong = [](int side) { return side != 0 && (side < kLeastTile || side > kMostSide); };
+  if (wrong(tiling.tile_width) || wrong(tiling.tile_height)) {
+    return usage(fmt::format("tiles of {}x{} latents cannot be decoded", tiling.tile_width, tiling.tile_height),
+                 fmt::format("sides go from {} to {}", kLeastTile, kMostSide), "--vae-tile-size 64x64 is usual");
+  }
+  if (!(tiling.overlap >= 0 && tiling.overlap <= kMostTileOverlap)) {
+    return usage(fmt::format("tiles cannot overlap by {} of their size", tiling.overlap),
+                 fmt::format("0 to {} are possible", kMostTileOverlap), "--vae-tile-overlap 0.5 hides seams best");
   }
   return {};
 }
@@ -139,6 +153,7 @@ Result<ResolvedRequest> resolve_request(const Assembly& a, const GenerateRequest
   if (r.steps == kModelsSteps) r.steps = a.default_steps;
   if (r.cfg_scale == kModelsGuidance) r.cfg_scale = a.default_guidance;
   CHIARO_TRY(check_numbers(r));
+  CHIARO_TRY(check_tiling(r.vae_tiling));
   resolve_size(a, out);
   if (a.flow) CHIARO_TRY(check_flow_size(a, out.latent_height, out.latent_width));
   CHIARO_TRY(resolve_sampler(a, out));

@@ -100,41 +100,4 @@ Result<std::vector<float>> sample_latents(const Assembly& a, StageRunner& runner
   return std::move(s.x);
 }
 
-Result<std::vector<float>> decode_image(const Assembly& a, StageRunner& runner, const DecodeSize& size,
-                                        std::span<const float> latents, DType dtype, const RunOptions& options) {
-  const DecodeRequest shape{1, size.height, size.width, dtype, size.small};
-  const std::string key = fmt::format("{}decoder, latents {}x{}, {}", size.small ? "small " : "", shape.width,
-                                      shape.height, dtype_name(dtype));
-  CHIARO_ASSIGN(auto executor, runner.executor(key, [&] { return build_decode(a, shape); }));
-  const int64_t scale = a.latent_scale();
-  std::vector<float> image(static_cast<size_t>(shape.width * scale * shape.height * scale) * 3);
-  const Binding inputs[] = {bind_port("latents", latents)};
-  const Binding outputs[] = {bind_port("image", std::span<float>(image))};
-  CHIARO_TRY(executor->run(inputs, outputs, options));
-  CHIARO_TRY(check_finite(image, "the decoder", "pixels"));
-  return image;
-}
-
-Picture cropped_picture(const ResolvedRequest& request, std::span<const float> image, int64_t image_width) {
-  Picture picture;
-  picture.width = request.request.width;
-  picture.height = request.request.height;
-  picture.rgb.reserve(static_cast<size_t>(picture.width) * static_cast<size_t>(picture.height) * 3);
-  const auto row = static_cast<size_t>(image_width);
-  for (int y = 0; y < picture.height; ++y) {
-    const float* p = &image[(static_cast<size_t>(y + request.crop_y) * row + static_cast<size_t>(request.crop_x)) * 3];
-    for (int i = 0; i < picture.width * 3; ++i) {
-      picture.rgb.push_back(static_cast<uint8_t>(std::nearbyint(std::clamp(p[i], 0.0F, 1.0F) * 255.0F)));
-    }
-  }
-  return picture;
-}
-
-Result<Picture> decode_picture(const Assembly& a, StageRunner& runner, const ResolvedRequest& request,
-                               std::span<const float> latents, DType dtype, const RunOptions& options) {
-  const DecodeSize size{request.latent_height, request.latent_width, a.taesd_decodes};
-  CHIARO_ASSIGN(const std::vector<float> image, decode_image(a, runner, size, latents, dtype, options));
-  return cropped_picture(request, image, size.width * a.latent_scale());
-}
-
 }  // namespace chiaro

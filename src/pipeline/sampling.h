@@ -1,4 +1,4 @@
-// The sampling loop and the decoder for one group of pictures.
+// The sampling loop for one group of pictures.
 #pragma once
 
 #include <functional>
@@ -23,20 +23,5 @@ struct SamplingHooks {
 Result<std::vector<float>> sample_latents(const Assembly& assembly, StageRunner& runner, const ResolvedRequest& request,
                                           const Conditioning& conditioning, int first, int pictures, DType dtype,
                                           const SamplingHooks& hooks, const RunOptions& options);
-
-// Latents [C,h,w] as an image [H,W,3], about 0..1, by the vae or (`small`) the TAESD. Errors: non_finite, cancelled,
-// out_of_memory.
-struct DecodeSize {
-  int64_t height = 0, width = 0;  // of the latents
-  bool small = false;
-};
-Result<std::vector<float>> decode_image(const Assembly& assembly, StageRunner& runner, const DecodeSize& size,
-                                        std::span<const float> latents, DType dtype, const RunOptions& options);
-// The part of an image [H,W,3] that was asked for, in bytes.
-Picture cropped_picture(const ResolvedRequest& request, std::span<const float> image, int64_t image_width);
-
-// One finished picture of latents [C,h,w], cropped. Errors: as above.
-Result<Picture> decode_picture(const Assembly& assembly, StageRunner& runner, const ResolvedRequest& request,
-                               std::span<const float> latents, DType dtype, const RunOptions& options);
 
 }  // namespace chiaro

@@ -10,6 +10,7 @@
 #include "chiaro/chiaro.h"
 #include "pipeline/assembly.h"
 #include "pipeline/conditioning.h"
+#include "pipeline/decode.h"
 #include "pipeline/placement.h"
 #include "pipeline/preview.h"
 #include "pipeline/request.h"
@@ -177,9 +178,10 @@ class SessionImpl final : public Session {
     CHIARO_ASSIGN(const Conditioning conditioning, encode(resolved, run, result));
     run.report(1, 1);
     run.end(result);
+    PictureDecoder decoder(*assembly_, *runner_, resolved, result.notices);
     for (int first = 0; first < used.batch_count; first += used.batch_size) {
       const int pictures = std::min(used.batch_size, used.batch_count - first);
-      CHIARO_TRY(make_group(resolved, conditioning, first, pictures, run, result));
+      CHIARO_TRY(make_group(resolved, conditioning, decoder, first, pictures, run, result));
     }
     result.peak_bytes = memory_->peak_bytes();
     for (const std::string& moved : runner_->moved()) result.notices.push_back(moved);
@@ -213,8 +215,8 @@ class SessionImpl final : public Session {
     return out;
   }
 
-  Status make_group(const ResolvedRequest& resolved, const Conditioning& conditioning, int first, int pictures,
-                    Run& run, GenerateResult& result) {
+  Status make_group(const ResolvedRequest& resolved, const Conditioning& conditioning, PictureDecoder& decoder,
+                    int first, int pictures, Run& run, GenerateResult& result) {
     SamplingHooks hooks;
     hooks.on_step = [&](int step, int steps) { run.report(step, steps); };
     hooks.on_latent = run.callbacks().on_latent;
@@ -232,15 +234,19 @@ class SessionImpl final : public Session {
     run.end(result);
     run.begin(Stage::decode, first, pictures);
     const size_t one = latents.size() / static_cast<size_t>(pictures);
+    int tiles = 1;  // of a picture
     for (int i = 0; i < pictures; ++i) {
       const std::span<const float> own = std::span(latents).subspan(static_cast<size_t>(i) * one, one);
       CHIARO_ASSIGN(Picture picture, stage_in("the decoder", resolved, result, [&](DType dtype) {
-                      return decode_picture(*assembly_, *runner_, resolved, own, dtype, run.options());
+                      return decoder.decode(own, dtype, run.options(), [&](int64_t done, int64_t all) {
+                        tiles = static_cast<int>(all);  // the last is reported below, once the picture is handed out
+                        if (done < all) run.report(i * tiles + static_cast<int>(done), pictures * tiles);
+                      });
                     }));
       picture.seed = resolved.request.seed + static_cast<uint64_t>(first + i);
       if (run.callbacks().on_picture) CHIARO_TRY(run.callbacks().on_picture(picture, first + i, resolved.request));
       result.pictures.push_back(std::move(picture));
-      run.report(i + 1, pictures);
+      run.report((i + 1) * tiles, pictures * tiles);
     }
     run.end(result);
     return {};

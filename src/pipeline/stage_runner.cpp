@@ -47,6 +47,27 @@ Result<std::unique_ptr<Executor>> StageRunner::executor(const std::string& key, 
   return made;
 }
 
+std::string StageRunner::over_budget(const ExecutionPlan& plan) {
+  for (size_t d = 0; d < plan.devices.size(); ++d) {
+    const int64_t budget = plan.devices[d]->budget_bytes();
+    int64_t bytes = d < plan.arenas.size() ? plan.arenas[d].bytes : 0;
+    for (const PlanStaged& staged : plan.staged) {
+      if (static_cast<size_t>(staged.device) != d) continue;
+      const auto index = static_cast<size_t>(staged.index);
+      if (staged.region == Region::input) {
+        bytes += plan.inputs[index].desc.dense_bytes();
+      } else if (plan.weights[index]) {
+        bytes += plan.weights[index]->desc.dense_bytes();
+      }
+    }
+    for (const PlanPacked& packed : plan.packed) bytes += static_cast<size_t>(packed.device) == d ? packed.bytes : 0;
+    if (budget < 0 || bytes <= budget) continue;
+    return fmt::format("{:.1f} MiB on {}, which may hold {:.1f}", static_cast<double>(bytes) / 0x1p20,
+                       plan.devices[d]->traits().name, static_cast<double>(budget) / 0x1p20);
+  }
+  return {};
+}
+
 // Once per stage, whatever its plans differ in: keys begin with the stage's name and a comma.
 void StageRunner::note_moved(const std::string& key, const ExecutionPlan& plan) {
   const std::string stage = key.substr(0, key.find(',')) + ": ";

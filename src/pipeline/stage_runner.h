@@ -25,6 +25,9 @@ class StageRunner {
   // The cached plan of `key`, or a new one.
   Result<std::shared_ptr<const ExecutionPlan>> plan(const std::string& key, const BuildGraph& build);
   Result<std::unique_ptr<Executor>> executor(const std::string& key, const BuildGraph& build);
+  // Which device may not hold what the plan allocates there (arena, weights, packed weights), with both sizes; empty
+  // where all may. It depends on the plan and the devices alone, not on what they hold now.
+  static std::string over_budget(const ExecutionPlan& plan);
   // Nodes that run elsewhere than they were placed, a sentence per stage that ran since begin_run().
   void begin_run() { moved_.clear(); }
   const std::vector<std::string>& moved() const { return moved_; }

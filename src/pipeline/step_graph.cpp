@@ -147,4 +147,16 @@ Result<Graph> build_decode(const Assembly& a, const DecodeRequest& r) {
   return g.finish();
 }
 
+Result<Graph> build_encode(const Assembly& a, const EncodeRequest& r) {
+  GraphBuilder g;
+  g.set_module("vae");
+  const Value image = g.input("image", dense(DType::f32, {1, r.height, r.width, 3}));
+  const Value sample = cast_to(g, r.dtype, scale(g, {.scale = 2, .shift = -1}, image));
+  const nn::Path root(g, *a.vae_weights);
+  const Value moments = a.flow && a.flow->wan_vae ? models::wan_vae_encode(root, *a.flow->wan_vae, sample)
+                                                  : models::vae_encode(root, a.vae, sample);
+  g.output("moments", cast_to(g, DType::f32, moments));
+  return g.finish();
+}
+
 }  // namespace chiaro

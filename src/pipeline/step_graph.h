@@ -1,4 +1,4 @@
-// The graphs of one sampling step and of the decoder, composed from models and samplers.
+// The graphs of one sampling step and of the autoencoder, composed from models and samplers.
 #pragma once
 
 #include <cstdint>
@@ -32,5 +32,13 @@ struct DecodeRequest {
   bool small = false;  // by the TAESD; else by the vae
 };
 Result<Graph> build_decode(const Assembly& assembly, const DecodeRequest& request);
+
+// Input: "image" f32 [1,H,W,3] in 0..1, H and W whole latents. Output: "moments" f32 [1,h,w,2*C], as the vae gives
+// them.
+struct EncodeRequest {
+  int64_t height = 64, width = 64;  // of the picture
+  DType dtype = DType::f32;
+};
+Result<Graph> build_encode(const Assembly& assembly, const EncodeRequest& request);
 
 }  // namespace chiaro

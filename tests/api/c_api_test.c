@@ -113,6 +113,31 @@ static void test_generate(chiaro_session* session) {
   chiaro_free_pictures(pictures);
 }
 
+static void test_tiles(chiaro_session* session) {
+  chiaro_request request = small_request(); /* 8x8 latents */
+  chiaro_pictures *whole = NULL, *tiles = NULL;
+  if (unexpected(chiaro_generate(session, &request, &whole))) return;
+  request.vae_tiling = CHIARO_TILING_ON;
+  request.vae_tile_width = request.vae_tile_height = 4;
+  if (!unexpected(chiaro_generate(session, &request, &tiles))) {
+    const chiaro_picture* picture = chiaro_picture_at(tiles, 0);
+    CHECK(memcmp(picture->rgb, chiaro_picture_at(whole, 0)->rgb, picture->rgb_size) != 0);
+    chiaro_free_pictures(tiles);
+  }
+  request.vae_tile_width = 8;
+  request.vae_tile_height = 0; /* the usual: both are as large as the picture */
+  if (!unexpected(chiaro_generate(session, &request, &tiles))) {
+    const chiaro_picture* picture = chiaro_picture_at(tiles, 0);
+    CHECK(memcmp(picture->rgb, chiaro_picture_at(whole, 0)->rgb, picture->rgb_size) == 0);
+    chiaro_free_pictures(tiles);
+  }
+  request.vae_tile_overlap = 2;
+  expect_error(chiaro_generate(session, &request, &tiles), CHIARO_USAGE, "overlap by 2");
+  request.vae_tiling = (chiaro_tiling)7;
+  expect_error(chiaro_generate(session, &request, &tiles), CHIARO_USAGE, "vae_tiling is 7");
+  chiaro_free_pictures(whole);
+}
+
 static void test_cancel(chiaro_session* session) {
   chiaro_cancel(session); /* nothing runs: no effect */
   Seen seen = {0};
@@ -201,6 +226,7 @@ int main(void) {
   CHECK(strlen(chiaro_version()) >= 5);
   chiaro_session* session = load_tiny();
   test_generate(session);
+  test_tiles(session);
   test_cancel(session);
   test_errors(session);
   test_growth(session);

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "golden_file.h"
+#include "pipeline/decode.h"
 #include "pipeline/sampling.h"
 #include "shipped_model.h"
 
@@ -63,7 +64,8 @@ Outcome run_prompt(const std::string& sampler, size_t index, StageRunner& runner
     return outcome;
   }
   EXPECT_EQ(seen, kStates);
-  const auto picture = decode_picture(a, runner, *resolved, *latents, DType::f32, {});
+  std::vector<std::string> notices;
+  const auto picture = PictureDecoder(a, runner, *resolved, notices).decode(*latents, DType::f32, {});
   if (!picture.ok()) {
     ADD_FAILURE() << picture.error().format();
     return outcome;

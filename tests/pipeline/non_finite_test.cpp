@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "pipeline/sampling.h"
+#include "pipeline/decode.h"
 #include "toy_model.h"
 
 namespace chiaro::testing {
@@ -48,7 +48,8 @@ Picture decode_in_f32(const std::string& path, const GenerateRequest& request, s
   auto assembly = assemble(path, (*engine)->log());
   StageRunner runner(**engine, {});
   auto resolved = resolve_request(**assembly, request);
-  auto picture = decode_picture(**assembly, runner, *resolved, latents, DType::f32, {});
+  std::vector<std::string> notices;
+  auto picture = PictureDecoder(**assembly, runner, *resolved, notices).decode(latents, DType::f32, {});
   EXPECT_TRUE(picture.ok()) << picture.error().format();
   return picture.ok() ? *picture : Picture{};
 }

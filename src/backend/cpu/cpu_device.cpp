@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 
 #include "backend/cpu/run_launches.h"
 #include "backend/strict/strict_device.h"
@@ -55,6 +56,16 @@ int64_t l2_cache_bytes() {
   return DeviceTraits{}.l2_bytes;
 }
 
+// Memory of this machine, or of the container (cgroup v2) where that is less, whatever of it is in use; -1 where the
+// system does not say.
+int64_t machine_memory_bytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
+  const int64_t machine = pages > 0 && page > 0 ? int64_t{pages} * page : -1;
+  int64_t limit = 0;  // "max", which is no number, where there is none
+  if (!(std::ifstream("/sys/fs/cgroup/memory.max") >> limit) || limit <= 0) return machine;
+  return machine < 0 ? limit : std::min(machine, limit);
+}
+
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(CpuDeviceOptions options) : options_(std::move(options)) {
@@ -80,6 +91,10 @@ class CpuDevice final : public Device {
     CHIARO_ASSIGN(Block block, Block::make(options_.allocator, static_cast<size_t>(bytes), what));
     return std::unique_ptr<Buffer>(std::make_unique<HostBuffer>(*this, std::move(block)));
   }
+
+  // Half of the machine's memory: the rest is for weights, which are mapped, the picture, and other programs. A system
+  // that has less grants more and then ends the process.
+  int64_t budget_bytes() const override { return machine_bytes_ < 0 ? -1 : machine_bytes_ / 2; }
 
   Result<std::unique_ptr<Buffer>> wrap(std::span<const std::byte> host, std::string_view) override {
     return std::unique_ptr<Buffer>(std::make_unique<HostView>(*this, host));
@@ -127,6 +142,7 @@ class CpuDevice final : public Device {
   CpuDeviceOptions options_;
   IsolatedMemory guarded_{0};  // unused where options_.guarded is false
   DeviceTraits traits_;
+  int64_t machine_bytes_ = machine_memory_bytes();
 };
 
 }  // namespace

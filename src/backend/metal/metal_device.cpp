@@ -129,6 +129,7 @@ class MetalDevice final : public MetalDeviceBase {
     return memory_.allocate(*this, bytes, what);
   }
   int64_t free_bytes() const override { return memory_.free_bytes(); }
+  int64_t budget_bytes() const override { return memory_.budget_bytes(); }
 
   // Small tensors, and what Metal does not take where it lies, are copied.
   Result<std::unique_ptr<Buffer>> wrap(std::span<const std::byte> host, std::string_view what) override {

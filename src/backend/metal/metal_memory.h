@@ -100,6 +100,7 @@ class MetalMemory {
 
   bool shared() const { return options_.shared; }
   int64_t free_bytes() const;
+  int64_t budget_bytes() const { return options_.budget_bytes > 0 ? options_.budget_bytes : -1; }
   int64_t live_bytes() const { return live_; }
 
  private:

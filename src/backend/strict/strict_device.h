@@ -19,6 +19,7 @@ class StrictDevice : public Device {
 
   Result<std::unique_ptr<Buffer>> allocate(int64_t bytes, std::string_view what) override;
   int64_t free_bytes() const override;
+  int64_t budget_bytes() const override { return memory_.budget_bytes() > 0 ? memory_.budget_bytes() : -1; }
   bool addresses(const Device& owner) const override;
   Status upload(Buffer& to, int64_t offset, std::span<const std::byte> from) override;
   Status download(std::span<std::byte> to, const Buffer& from, int64_t offset) override;

@@ -39,6 +39,9 @@ std::string parameters_text(const GenerateRequest& r, const std::string& model, 
       r.steps, r.sampling_method, r.schedule, r.cfg_scale, picture.seed, picture.width, picture.height,
       model_stem(model), r.rng);
   if (r.flow_shift > kModelsShift) text += fmt::format(", Flow shift: {}", r.flow_shift);
+  if (const VaeTiling& t = picture.tiling; t.mode == Tiling::on) {
+    text += fmt::format(", VAE tiles: {}x{}, overlap {}", t.tile_width, t.tile_height, t.overlap);
+  }
   if (r.clip_skip > 1) text += fmt::format(", Clip skip: {}", r.clip_skip);
   return text + fmt::format(", Version: chiaro {}", version());
 }
@@ -71,6 +74,11 @@ std::string request_json(const GenerateRequest& r, const std::string& model, con
            {"precision", r.precision}};
   // What the bytes depend on beside the request; left out where it is the usual.
   if (r.flow_shift > kModelsShift) out["flow_shift"] = r.flow_shift;
+  if (const VaeTiling& t = picture.tiling; t.mode == Tiling::on) {
+    out["vae_tiling"] = {{"tile_width", t.tile_width}, {"tile_height", t.tile_height}, {"overlap", t.overlap}};
+  } else if (t.mode == Tiling::off) {  // elsewhere it might be made in tiles
+    out["vae_tiling"] = false;
+  }
   const EngineSettings& engine = r.engine;
   if (!engine.fuse) out["fuse"] = false;
   if (!engine.disabled_ops.empty()) out["disabled_ops"] = engine.disabled_ops;
@@ -102,6 +110,19 @@ bool take(const json& from, const char* key, T& field) {
   }
   field = found->template get<T>();
   return true;
+}
+
+// Absent: the picture was decoded whole. false: it was to be.
+bool take_tiling(const json& from, VaeTiling& tiling) {
+  const auto found = from.find("vae_tiling");
+  if (found == from.end()) return true;
+  if (found->is_boolean()) {
+    tiling.mode = Tiling::off;
+    return !found->get<bool>();
+  }
+  tiling.mode = Tiling::on;
+  return found->is_object() && take(*found, "tile_width", tiling.tile_width) &&
+         take(*found, "tile_height", tiling.tile_height) && take(*found, "overlap", tiling.overlap);
 }
 
 // Fields of EngineSettings may be absent; one that is there must be of its kind.
@@ -157,7 +178,7 @@ Result<StoredRequest> stored_request(const PngText& text, std::string_view where
                     take(parsed, "schedule", r.schedule) && take(parsed, "rng", r.rng) && take(parsed, "eta", r.eta) &&
                     take(parsed, "clip_skip", r.clip_skip) && take(parsed, "precision", r.precision) &&
                     (!parsed.contains("flow_shift") || take(parsed, "flow_shift", r.flow_shift)) &&
-                    take_engine(parsed, r.engine);
+                    take_tiling(parsed, r.vae_tiling) && take_engine(parsed, r.engine);
   if (good) return out;
   return Error{ErrorCode::bad_file, "\"" + std::string(where) + "\" has a damaged \"chiaro\" chunk",
                "a field is missing or not of its kind", "only an unaltered picture of Chiaro can be repeated",
