@@ -45,6 +45,7 @@ struct Job {
   OutputNames outputs;
   PreviewOptions preview;
   std::filesystem::path preview_path;
+  std::vector<std::string> notices;  // of what --from recorded and this run leaves out
 };
 
 // Previews go to a file of their own, which is known to be writable before the work begins.
@@ -96,16 +97,39 @@ void override_tiling(const TilingFlags& given, VaeTiling& tiling) {
   override_with(tiling.overlap, given.overlap);
 }
 
+// The recorded parts belong to the recorded model: another one comes with its own. Says which are left out, where the
+// recorded model was more than they.
+void leave_out_parts(EngineSettings& engine, bool parts_are_the_model, std::vector<std::string>& notices) {
+  const ModelParts& p = engine.parts;
+  std::string left;
+  for (const auto& [flag, value] : {std::pair{"--diffusion-model", p.diffusion_model},
+                                    {"--vae", p.vae},
+                                    {"--clip_l", p.clip_l},
+                                    {"--llm", p.llm},
+                                    {"--taesd", p.taesd},
+                                    {"--prediction", engine.prediction}}) {
+    if (!value.empty()) left += fmt::format("{}{} {}", left.empty() ? "" : ", ", flag, value);
+  }
+  engine.parts = {};
+  engine.prediction.clear();
+  if (left.empty() || parts_are_the_model) return;
+  notices.push_back(
+      fmt::format("--model takes the place of the recorded model with its parts; left out: {} (give them "
+                  "again to keep them)",
+                  left));
+}
+
 // Starts from the stored run of --from, then lets the given flags override it.
-Status read_request(const GenerateOptions& o, GenerateRequest& request, std::optional<std::string>& model) {
+Status read_request(const GenerateOptions& o, GenerateRequest& request, std::optional<std::string>& model,
+                    std::vector<std::string>& notices) {
   if (!o.from.empty()) {
     CHIARO_ASSIGN(const PngText text, read_png_text(path_from_utf8(o.from)));
     CHIARO_ASSIGN(const StoredRequest stored, stored_request(text, o.from));
     request = stored.request;
-    ModelParts& parts = request.engine.parts;
+    const ModelParts& parts = request.engine.parts;
     const bool parts_are_the_model = !parts.diffusion_model.empty() && parts.diffusion_model == stored.model;
     if (!parts_are_the_model && !stored.model.empty()) model = stored.model;
-    if (parts_are_the_model && o.model) parts = {};  // another model in their place
+    if (o.model && *o.model != stored.model) leave_out_parts(request.engine, parts_are_the_model, notices);
   } else if (!o.prompt) {
     return Error{ErrorCode::usage, "there is no prompt", "", "say what to paint: -p \"a red apple\"", "--prompt"};
   }
@@ -138,7 +162,7 @@ Status read_request(const GenerateOptions& o, GenerateRequest& request, std::opt
 Result<Job> prepare(const GenerateOptions& o) {
   Job job;
   std::optional<std::string> model;
-  CHIARO_TRY(read_request(o, job.request, model));
+  CHIARO_TRY(read_request(o, job.request, model, job.notices));
   CHIARO_ASSIGN(job.outputs, OutputNames::make(o.output));
   CHIARO_TRY(read_preview(o.preview, job));
   if (!o.profile.empty()) CHIARO_TRY(check_writable(path_from_utf8(o.profile), "--profile"));
@@ -174,6 +198,7 @@ class GenerateCommand {
     for (const std::string& sentence : options_.without_effect) console_.notice(sentence);
     auto job = prepare(options_);
     if (!job.ok()) return fail(job.error(), Phase::reading);
+    for (const std::string& sentence : job->notices) console_.notice(sentence);
     auto session = load(*job);
     if (!session.ok()) return fail(session.error(), Phase::reading);
     if (cancel_) return fail({ErrorCode::cancelled, "interrupted", "", "", "load"}, Phase::working);

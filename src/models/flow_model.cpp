@@ -4,12 +4,13 @@
 
 #include <array>
 
-#include "core/ascii.h"
+#include "core/utf8_path.h"
 #include "models/identify.h"
 #include "models/manifest.h"
 #include "models/needs.h"
 #include "models/qwen_image/manifest.h"
 #include "models/qwen_text/manifest.h"
+#include "models/source_facts.h"
 #include "models/wan_vae/manifest.h"
 #include "models/zimage/manifest.h"
 #include "weights/printable.h"
@@ -54,6 +55,12 @@ Error missing(std::string_view network, std::string_view flag, const ModelCompon
           fmt::format("it is {}; its tensors begin with {}", identify(*place).is,
                       printable_list(place->weights.names(), 3)),
           fmt::format("give another file with --{}", flag), ""};
+}
+
+// What is wrong with a network is said of the file that it was to come from.
+Status in_its_file(Status made, const ModelComponent& place) {
+  if (made.ok() || place.files.empty()) return made;
+  return std::move(made).error().at(path_to_utf8(place.files.front()));
 }
 
 // The network in `place`: by its own config and all tensors, else by what its tensors show and those below where they
@@ -142,15 +149,6 @@ void set_no_vae(FlowModel& model) {
   model.vae = std::move(flux);
 }
 
-bool says_turbo(const ModelSource& source, const ModelComponent& denoiser) {
-  std::string text = source.path.filename().string() + " " + source.path.parent_path().filename().string();
-  for (const auto& file : denoiser.files) text += " " + file.filename().string();
-  for (const auto& [key, value] : denoiser.texts()) {
-    if ((key.starts_with("modelspec.") || key.starts_with("general.")) && value.size() < 1000) text += " " + value;
-  }
-  return ascii_lower(text).find("turbo") != std::string::npos;
-}
-
 Status check_parts(const ModelSource& source, Family family) {
   for (const std::string_view part : {"clip_l", "clip_g", "t5xxl"}) {
     if (source.part(part) == nullptr) continue;
@@ -159,16 +157,6 @@ Status check_parts(const ModelSource& source, Family family) {
                  "leave it out; its text encoder is given as --llm", ""};
   }
   return {};
-}
-
-// The folder's networks that parts have taken the place of are no left-over tensors.
-void ignore_replaced(const ModelSource& source) {
-  for (const auto& [flag, name] :
-       {std::pair{"diffusion_model", "transformer"}, {"llm", "text_encoder"}, {"vae", "vae"}}) {
-    const auto component = source.components.find(name);
-    if (source.part(flag) == nullptr || component == source.components.end()) continue;
-    for (const std::string& tensor : component->second.weights.names()) component->second.weights.ignore(tensor);
-  }
 }
 
 }  // namespace
@@ -185,21 +173,23 @@ Result<FlowModel> find_flow_model(const ModelSource& source) {
   FlowModel model;
   model.family = *family;
   CHIARO_TRY(check_parts(source, *family));
-  CHIARO_TRY(set_denoiser(model, *denoiser));
+  CHIARO_TRY(in_its_file(set_denoiser(model, *denoiser), *denoiser));
   const ModelComponent* text = place_of(source, "llm", "text_encoder");
   const ModelComponent* vae = place_of(source, "vae", "vae");
   if (text == nullptr) return missing("text encoder", "llm", nullptr);
-  CHIARO_TRY(set_text(model, *text));
+  CHIARO_TRY(in_its_file(set_text(model, *text), *text));
   CHIARO_ASSIGN(model.taesd, find_small_autoencoder(source));
   if (vae != nullptr) {
-    CHIARO_TRY(set_vae(model, *vae));
+    CHIARO_TRY(in_its_file(set_vae(model, *vae), *vae));
   } else if (model.taesd) {
     set_no_vae(model);
   } else {
     return missing("autoencoder", "vae", nullptr);
   }
+  model.denoiser_files = denoiser;
+  model.vae_files = vae;
   model.turbo = *family == Family::zimage && says_turbo(source, *denoiser);
-  ignore_replaced(source);
+  ignore_replaced_components(source, {{"diffusion_model", "transformer"}, {"llm", "text_encoder"}, {"vae", "vae"}});
   for (const ModelComponent* place : {denoiser, text, vae}) {
     if (place != nullptr) ignore_leftovers(place->weights);
   }

@@ -18,8 +18,8 @@ struct FlowModel {
   bool turbo = false;  // named so: Z-Image-Turbo, distilled for few steps without guidance
   std::variant<Network<ZImageConfig>, Network<QwenImageConfig>> denoiser;
   Network<QwenTextConfig> text;
-  // Where the text encoder's tensors come from: its tokenizer is looked for there.
-  const ModelComponent* text_files = nullptr;
+  // Where the tensors come from: the tokenizer is looked for beside the text encoder's. The autoencoder's may be null.
+  const ModelComponent *denoiser_files = nullptr, *text_files = nullptr, *vae_files = nullptr;
   // Without weights where only a TAESD is given; the config is then the family's.
   std::variant<Network<VaeConfig>, Network<WanVaeConfig>> vae;
   bool has_vae = true;

@@ -5,12 +5,12 @@
 #include <array>
 #include <utility>
 
-#include "core/ascii.h"
 #include "models/identify.h"
 #include "models/manifest.h"
 #include "models/nearest.h"
 #include "models/needs.h"
 #include "models/prediction.h"
+#include "models/source_facts.h"
 #include "models/taesd/manifest.h"
 #include "weights/printable.h"
 
@@ -130,14 +130,6 @@ template <class Config, class Read>
 Result<Config> part_config(const ModelComponent& place, const Config& shown, const Read& read) {
   if (!place.config) return shown;
   return read(*place.config);
-}
-
-bool says_turbo(const ModelSource& source, const ModelComponent& unet) {
-  std::string text = source.path.filename().string() + " " + unet.files.front().filename().string();
-  for (const auto& [key, value] : unet.texts()) {
-    if (key.starts_with("modelspec.") && value.size() < 1000) text += " " + value;
-  }
-  return ascii_lower(text).find("turbo") != std::string::npos;
 }
 
 void ignore_all(const WeightMap& weights) {
@@ -266,12 +258,7 @@ Status replace_parts(StableDiffusion& sd, const ModelSource& source) {
     CHIARO_TRY(set_clip(sd, file, config));
   }
   for (const auto& [name, part] : source.parts) ignore_leftovers(part.weights);
-  for (const auto& [part, component] :
-       {std::pair{"diffusion_model", "unet"}, {"vae", "vae"}, {"clip_l", "text_encoder"}}) {
-    if (source.part(part) == nullptr) continue;
-    CHIARO_ASSIGN(const ModelComponent* replaced, source.component(component));
-    ignore_all(replaced->weights);
-  }
+  ignore_replaced_components(source, {{"diffusion_model", "unet"}, {"vae", "vae"}, {"clip_l", "text_encoder"}});
   return {};
 }
 

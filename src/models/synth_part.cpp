@@ -155,7 +155,27 @@ Result<WeightShapes> wan_vae_tensors(const SynthSize& size) {
   return wan_vae_needs(config);
 }
 
+// A size that the part does not have is a mistake, not nothing.
+Status check_sizes(SynthPart part, const SynthSize& size) {
+  const bool text = is_text(part);
+  const bool denoiser = part == SynthPart::zimage || part == SynthPart::qwen_image;
+  struct Size {
+    int64_t value;
+    bool there;
+    const char *flag, *of;
+  };
+  for (const Size& s : {Size{size.layers, text || denoiser, "--layers", "transformers"},
+                        Size{size.context_width, denoiser, "--context-width", "zimage and qwen-image"},
+                        Size{size.vocabulary, text, "--vocabulary", "qwen3-4b and qwen2.5-vl-7b"}}) {
+    if (s.value == 0 || s.there) continue;
+    return refused(fmt::format("{} has no {}", entry_of(part).name, s.flag), fmt::format("{} have", s.of),
+                   text ? "leave it out; --width is the width of what a text encoder gives" : "leave it out");
+  }
+  return {};
+}
+
 Result<WeightShapes> tensors_of(SynthPart part, const SynthSize& size, bool gguf) {
+  CHIARO_TRY(check_sizes(part, size));
   switch (part) {
     case SynthPart::zimage: return zimage_tensors(size);
     case SynthPart::qwen_image: return qwen_image_tensors(size);

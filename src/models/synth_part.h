@@ -26,7 +26,8 @@ struct SynthSize {
 };
 
 // The tensors of such a file in `type`, text models by the names of llama.cpp where `gguf`. Vectors are f16 where
-// `type` is FP8. Errors: usage for other types than f32, f16, bf16 and the two FP8, and for sizes that cannot be.
+// `type` is FP8. Errors: usage for other types than f32, f16, bf16 and the two FP8, and for sizes that cannot be or
+// that the part does not have.
 Result<std::vector<PlannedTensor>> synth_part_tensors(SynthPart part, const SynthSize& size, DType type,
                                                       bool gguf = false);
 // What such a file says in GGUF: its architecture; of text models also their settings and a tokenizer, with the bytes

@@ -268,6 +268,12 @@ Status check_fit(const Assembly& a) {
   return {};
 }
 
+// Of a model of flows in parts, an error that names a part's file is not said of the denoiser's, too.
+Error of_model(Error error, const Assembly& a, const ModelSource& source) {
+  const bool part = source.kind == ModelKind::parts && models::is_flow_model(source) && !error.where.empty();
+  return part || error.where.ends_with(a.info.path) ? error : std::move(error).at(a.info.path);
+}
+
 // Where a network cannot be built, how much of a model is there.
 Error with_share(Error error, const Assembly& a, const ModelSource& source) {
   const auto checkpoint = source.components.find(kCheckpointComponent);
@@ -275,7 +281,7 @@ Error with_share(Error error, const Assembly& a, const ModelSource& source) {
     const WeightMap* file = &checkpoint->second.weights;
     error.why += "; " + models::nearest_family({file, file, file}).text();
   }
-  return std::move(error).at(a.info.path);
+  return of_model(std::move(error), a, source);
 }
 
 }  // namespace
@@ -336,7 +342,7 @@ Result<std::unique_ptr<Assembly>> assemble(const AssembleRequest& request, Log& 
   a.info.path = path_to_utf8(source.path);
   Status made = models::is_flow_model(source) ? read_flow_model(a, source, request, log)
                                               : read_stable_diffusion(a, source, request, log);
-  if (!made.ok()) return std::move(made).error().at(a.info.path);
+  if (!made.ok()) return of_model(std::move(made).error(), a, source);
   CHIARO_TRY(a.flow ? check_flow_fit(a) : check_fit(a));
   Status checked = a.flow ? check_flow_networks(a) : check_networks(a);
   for_each_component(source, [&](const ModelComponent& c) { collect_report(a.info, c, checked.ok(), log); });

@@ -31,6 +31,7 @@ struct FlowNetworks {
   std::optional<models::WanVaeConfig> wan_vae;  // nothing: the autoencoder is Assembly::vae
   std::optional<QwenTokenizer> tokenizer;
   FlowConfig schedule;
+  std::string text_file, denoiser_file, vae_file;  // the first of each, for errors
 
   int64_t patch() const;            // pixels of latents along a token's side
   int64_t context_width() const;    // that the denoiser reads

@@ -8,9 +8,8 @@
 #include "models/qwen_image/model.h"
 #include "models/qwen_text/model.h"
 #include "models/taesd/model.h"
-#include "models/vae/model.h"
-#include "models/wan_vae/model.h"
 #include "models/zimage/model.h"
+#include "pipeline/step_graph.h"
 #include "weights/printable.h"
 
 namespace chiaro {
@@ -60,6 +59,20 @@ Result<QwenTokenizer> find_tokenizer(const ModelComponent& text, const ModelSour
                printable_path(path_to_utf8(text.files.empty() ? text.folder : text.files.front()))};
 }
 
+std::string first_file(const ModelComponent* files) {
+  if (files == nullptr || files->files.empty()) return {};
+  return path_to_utf8(files->files.front());
+}
+
+Status in_file(Status checked, const std::string& file) {
+  if (checked.ok() || file.empty()) return checked;
+  return std::move(checked).error().at(file);
+}
+template <class T>
+Status in_file(const Result<T>& built, const std::string& file) {
+  return built.ok() ? Status() : in_file(Status(Error(built.error())), file);
+}
+
 ComponentInfo text_info(const models::FlowModel& found) {
   return describe_component("text encoder", found.text.config.qk_norm ? "Qwen3" : "Qwen2.5-VL text model",
                             found.text.weights);
@@ -94,6 +107,9 @@ void set_networks(Assembly& a, models::FlowModel found) {
   a.flow.emplace();
   a.flow->family = found.family;
   a.flow->text = found.text.config;
+  a.flow->text_file = first_file(found.text_files);
+  a.flow->denoiser_file = first_file(found.denoiser_files);
+  a.flow->vae_file = first_file(found.vae_files);
   a.info.components = {text_info(found)};
   a.text_weights = std::make_unique<nn::MapSource>(std::move(found.text.weights));
   set_denoiser(a, found);
@@ -206,26 +222,23 @@ Status check_flow_fit(const Assembly& a) {
 }
 
 Status check_flow_networks(Assembly& a) {
-  const int64_t side = a.flow->patch();
-  CHIARO_TRY(build_prompt_states(a, {.length = 1}));
-  if (const auto* zimage = std::get_if<models::ZImageConfig>(&a.flow->denoiser)) {
-    CHIARO_TRY(
-        models::build_zimage(*zimage, *a.denoiser_weights, {.height = side, .width = side, .context_length = 1}));
+  const FlowNetworks& f = *a.flow;
+  const int64_t side = f.patch();
+  CHIARO_TRY(in_file(build_prompt_states(a, {.length = 1}), f.text_file));
+  if (const auto* zimage = std::get_if<models::ZImageConfig>(&f.denoiser)) {
+    CHIARO_TRY(in_file(
+        models::build_zimage(*zimage, *a.denoiser_weights, {.height = side, .width = side, .context_length = 1}),
+        f.denoiser_file));
   } else {
-    CHIARO_TRY(models::build_qwen_image(std::get<models::QwenImageConfig>(a.flow->denoiser), *a.denoiser_weights,
-                                        {.height = side, .width = side, .context_length = 1}));
+    CHIARO_TRY(in_file(models::build_qwen_image(std::get<models::QwenImageConfig>(f.denoiser), *a.denoiser_weights,
+                                                {.height = side, .width = side, .context_length = 1}),
+                       f.denoiser_file));
   }
   if (a.taesd) CHIARO_TRY(models::build_taesd_decoder(*a.taesd, *a.taesd_weights, {.height = side, .width = side}));
   if (!a.has_vae) return {};
   const int64_t pixels = side * a.latent_scale();
-  if (a.flow->wan_vae) {
-    CHIARO_TRY(models::build_wan_vae_decoder(*a.flow->wan_vae, *a.vae_weights, {.height = side, .width = side}));
-    CHIARO_TRY(models::build_wan_vae_encoder(*a.flow->wan_vae, *a.vae_weights, {.height = pixels, .width = pixels}));
-    return {};
-  }
-  CHIARO_TRY(models::build_vae_decoder(a.vae, *a.vae_weights, {.height = side, .width = side}));
-  CHIARO_TRY(models::build_vae_encoder(a.vae, *a.vae_weights, {.height = pixels, .width = pixels}));
-  return {};
+  CHIARO_TRY(in_file(build_decode(a, {.height = side, .width = side}), f.vae_file));
+  return in_file(build_encode(a, {.height = pixels, .width = pixels}), f.vae_file);
 }
 
 Status check_flow_size(const Assembly& a, int64_t latent_height, int64_t latent_width) {

@@ -110,6 +110,9 @@ TEST_P(FlowModels, PartsThatAreMissingOrMixedUpAreNamed) {
   refused({"--diffusion-model", "d.gguf", "--llm", "v.safetensors", "--vae", "v.safetensors", "-p", "x"},
           "holds no text encoder");
   refused({"--diffusion-model", "d.gguf", "--llm", "t.gguf", "--vae", "t.gguf", "-p", "x"}, "holds no autoencoder");
+  // Said of the file that it is about, and of no other.
+  refused({"--diffusion-model", "d.gguf", "--llm", "v.safetensors", "--vae", "v.safetensors", "-p", "x"},
+          "\n  where v.safetensors\n");
   const char* other = GetParam() == 0 ? "qwen2.5-vl-7b" : "qwen3-4b";
   ASSERT_EQ(folder_.run({"synth", other, "o.gguf", "--layers", "2", "--width", "128", "--vocabulary", "300"}).code, 0);
   refused({"--diffusion-model", "d.gguf", "--llm", "o.gguf", "--vae", "v.safetensors", "-p", "x"},
@@ -129,6 +132,18 @@ TEST_P(FlowModels, AnEncoderOfAnotherWidthIsRefused) {
 TEST_P(FlowModels, SizesOfNothingAreNotThePublishedOnes) {
   const Outcome none = folder_.run({"synth", model_.denoiser.front(), "n.gguf", "--layers", "0"});
   EXPECT_EQ(none.code, 2) << none.err;
+  // A size that a part does not have is refused as well.
+  const std::string denoiser = model_.denoiser.front(), text = model_.text.front(), vae = model_.vae.front();
+  for (const Words& wrong : {Words{denoiser, "--vocabulary"},
+                             {text, "--context-width"},
+                             {vae, "--layers"},
+                             {vae, "--context-width"},
+                             {vae, "--vocabulary"}}) {
+    const Outcome outcome = folder_.run({"synth", wrong[0], "n.gguf", wrong[1], "2"});
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find(wrong[0] + " has no " + wrong[1]), std::string::npos) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "n.gguf"));
+  }
 }
 
 TEST_P(FlowModels, InspectCallsThePartsByTheirNames) {

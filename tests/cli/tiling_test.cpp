@@ -1,4 +1,4 @@
-// --vae-tiling and its sizes, from the command line to the picture's metadata and back.
+// --vae-tiling and its sizes, from the command line to the picture's metadata and back; and what --from leaves out.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -66,6 +66,22 @@ TEST(Tiling, MistakesAreNamed) {
     EXPECT_NE(outcome.err.find("--vae-"), std::string::npos) << outcome.err;
     EXPECT_EQ(outcome.out, "");
   }
+}
+
+// Another model in place of the recorded one comes with its own parts.
+TEST(From, AnotherModelLeavesTheRecordedPartsOut) {
+  const Folder folder("from_model");
+  std::filesystem::create_directory_symlink(tiny_model(), folder / "other");
+  std::filesystem::create_directory_symlink(tiny_model() / "vae", folder / "vae");
+  ASSERT_EQ(folder.run(quick({"-m", tiny_model().string(), "--vae", "vae", "-o", "a.png"})).code, 0);
+  const Outcome same = folder.run({"--from", "a.png", "-m", tiny_model().string(), "-o", "same.png"});
+  ASSERT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(read_file(folder / "same.png"), read_file(folder / "a.png")) << "the recorded model with its part";
+  std::filesystem::remove(folder / "vae");  // it is not looked for
+  const Outcome other = folder.run({"--from", "a.png", "-m", "other", "-o", "other.png"});
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_NE(other.err.find("left out: --vae vae (give them again to keep them)"), std::string::npos) << other.err;
+  EXPECT_FALSE(recorded(folder / "other.png").contains("parts"));
 }
 
 }  // namespace
