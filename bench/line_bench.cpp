@@ -7,9 +7,11 @@
 //   attention BATCH HEADS LENGTH DEPTH [KEYS]  of f32 [B, L, H, D]; KEYS: as many as LENGTH
 //   read MB                             that many bytes read once by all threads, from 256 MB by turns
 //   peak                                GFLOP/s of multiply-adds of all threads by the wall, in place of seconds
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <ctime>
 #include <functional>
 #include <iostream>
@@ -17,6 +19,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/block_formats.h"
@@ -33,33 +36,53 @@
 namespace chiaro::bench {
 namespace {
 
+Block block_of(size_t bytes) {
+  return Block::make(std::make_shared<SystemAllocator>(), bytes + 64, "a benchmark's tensor").value();
+}
+
 // Host memory, aligned as kernels want it; lives as long as the program.
 std::byte* memory(size_t bytes) {
   static std::vector<Block> blocks;
-  blocks.push_back(Block::make(std::make_shared<SystemAllocator>(), bytes + 64, "a benchmark's tensor").value());
+  blocks.push_back(block_of(bytes));
   return blocks.back().data();
 }
 
-// n numbers between -1 and 1.
+size_t bytes_of(int64_t n, DType dtype) {
+  return static_cast<size_t>(n / traits(dtype).block_elements * traits(dtype).block_bytes);
+}
+
+// n numbers between -1 and 1. Blocks repeat some that are encoded once: that takes longer than most cases do.
+void fill(int64_t n, DType dtype, std::byte* data) {
+  if (!is_block(dtype)) {
+    for (int64_t i = 0; i < n; ++i) {
+      store_element(dtype, data, i, static_cast<double>(i * 2654435761 % 2001) / 1000.0 - 1.0);
+    }
+    return;
+  }
+  const int64_t own = std::min<int64_t>(n, 1 << 16);
+  std::vector<float> plain(static_cast<size_t>(own));
+  fill(own, DType::f32, reinterpret_cast<std::byte*>(plain.data()));
+  encode_blocks(dtype, plain.data(), own, data);
+  for (int64_t i = own; i < n; i += own) {
+    std::memcpy(data + bytes_of(i, dtype), data, bytes_of(std::min(own, n - i), dtype));
+  }
+}
 std::byte* numbers(int64_t n, DType dtype) {
-  if (is_block(dtype)) {
-    const auto* plain = reinterpret_cast<const float*>(numbers(n, DType::f32));
-    std::byte* blocks = memory(static_cast<size_t>(n / traits(dtype).block_elements * unit_bytes(dtype)));
-    encode_blocks(dtype, plain, n, blocks);
-    return blocks;
-  }
-  std::byte* data = memory(static_cast<size_t>(n * unit_bytes(dtype)));
-  for (int64_t i = 0; i < n; ++i) {
-    store_element(dtype, data, i, static_cast<double>(i * 2654435761 % 2001) / 1000.0 - 1.0);
-  }
+  std::byte* data = memory(bytes_of(n, dtype));
+  fill(n, dtype, data);
   return data;
 }
 
 using Case = std::function<void(ThreadPool&)>;
 
-void pack(GemmProblem& p, ThreadPool& pool) {
-  std::byte* packed = memory(gemm_packed_b_bytes(p.b, p.n, p.a.k()));
+// Packs `elements` numbers as B, which are not kept.
+void pack(GemmProblem& p, int64_t elements, ThreadPool& pool) {
+  const Block raw = block_of(bytes_of(elements, p.b.dtype));
+  fill(elements, p.b.dtype, raw.data());
+  std::byte* packed = memory(gemm_packed_b_bytes(p));
+  p.b.data = raw.data();
   gemm_pack_b(p, packed, pool);
+  p.b.data = nullptr;
   p.b.packed = packed;
 }
 
@@ -71,14 +94,18 @@ Case gemm_case(std::istream& in, ThreadPool& pool) {
   GemmProblem p;
   p.n = n;
   p.a = gemm_matrix(numbers(m * k, DType::f32), DType::f32, m, k, k, 1);
-  p.b.data = numbers(n * k, dtype);
   p.b.dtype = dtype;
   p.b.n_stride = k;
   p.out = numbers(m * n, DType::f32);
   p.out_map = {DType::f32, 0, 0, n, 1};
-  if (packs_once(dtype)) pack(p, pool);
-  const bool ready = p.b.packed != nullptr || gemm_reads_blocks(p);
-  std::byte* scratch = memory(gemm_scratch_bytes(m, n, k, pool.threads(), ready));
+  static std::map<std::tuple<int64_t, int64_t, DType>, const std::byte*> packings;  // for any number of rows
+  const std::byte*& packed = packings[{n, k, dtype}];
+  if (packed == nullptr) {
+    pack(p, n * k, pool);
+    packed = p.b.packed;
+  }
+  p.b.packed = packed;
+  std::byte* scratch = memory(gemm_scratch_bytes(m, n, k, pool.threads(), true));
   return [p, scratch](ThreadPool& threads) { gemm(p, scratch, threads); };
 }
 
@@ -97,19 +124,18 @@ Case conv_case(std::istream& in, ThreadPool& pool) {
   p.a.kh = p.a.kw = 3;
   p.a.pad_top = p.a.pad_left = 1;
   p.b.dtype = dtype_from_name(weights).value();
-  p.b.data = numbers(n * c * 9, p.b.dtype);
   p.b.n_stride = 9 * c;
   p.b.c_stride = 9;
   p.b.ky_stride = 3;
   p.b.kx_stride = 1;
   p.out = numbers(side * side * n, DType::f32);
   p.out_map = {DType::f32, side * side * n, side * n, n, 1};
-  pack(p, pool);
+  pack(p, n * c * 9, pool);
   if (how == "winograd") {
     std::byte* scratch = memory(winograd_scratch_bytes(p, pool.threads()));
     return [p, scratch](ThreadPool& threads) { winograd(p, scratch, threads); };
   }
-  std::byte* scratch = memory(gemm_scratch_bytes(p.m(), n, p.a.k(), pool.threads(), true));
+  std::byte* scratch = memory(gemm_scratch_bytes(p.m(), n, p.a.k(), pool.threads(), gemm_reads_packed(p)));
   return [p, scratch](ThreadPool& threads) { gemm(p, scratch, threads); };
 }
 
@@ -132,9 +158,9 @@ Case attention_case(std::istream& in, ThreadPool& pool) {
   return [p, scratch](ThreadPool& threads) { attention_block(p, scratch, threads); };
 }
 
-// Reading as fast as these processors can: sums of whole cache lines, a piece for each chunk.
+// Reading as fast as these processors can: sums of whole cache lines, a piece for each chunk, its halves side by side.
 Case read_case(std::istream& in) {
-  constexpr int64_t kBytes = int64_t{256} << 20, kPiece = int64_t{64} << 10;
+  constexpr int64_t kBytes = int64_t{256} << 20, kPiece = int64_t{256} << 10, kHalf = kPiece / 16, kAhead = 256;
   int64_t megabytes = 0;
   in >> megabytes;
   static const auto* data = reinterpret_cast<const uint64_t*>(numbers(kBytes, DType::f8_e4m3));
@@ -144,8 +170,10 @@ Case read_case(std::istream& in) {
     threads.parallel_for(pieces, [&](int64_t piece, int) {
       const uint64_t* from = data + (at + piece) * kPiece % kBytes / 8;
       uint64_t sum[8] = {};
-      for (int64_t i = 0; i < kPiece / 8; i += 8) {
-        for (int64_t j = 0; j < 8; ++j) sum[j] += from[i + j];
+      for (int64_t i = 0; i < kHalf; i += 8) {
+        __builtin_prefetch(from + i + kAhead);
+        __builtin_prefetch(from + kHalf + i + kAhead);
+        for (int64_t j = 0; j < 8; ++j) sum[j] += from[i + j] + from[kHalf + i + j];
       }
       for (const uint64_t s : sum) total += s;
     });

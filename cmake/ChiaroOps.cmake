@@ -72,7 +72,7 @@ function(chiaro_finish_ops)
     # Only so are the sums of a micro-kernel registers, not an array in memory whose every access is checked: tests take
     # a fraction of the time. What the kernels read and write is checked as before. (Precompiled headers are for one
     # level of optimisation; gcc 12 fails where a file has another.)
-    set(products cpu_blocks/gemm.cpp cpu_blocks/winograd.cpp cpu_blocks/attention_block.cpp)
+    set(products cpu_blocks/gemm.cpp cpu_blocks/gemm_few.cpp cpu_blocks/winograd.cpp cpu_blocks/attention_block.cpp)
     list(TRANSFORM products PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
     set_source_files_properties(${products} PROPERTIES COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
   endif()

@@ -36,7 +36,7 @@ void decode_part(const uint8_t* block, int p, float* out) {
     float s, m = 0;
     const int group = p * Layout::kGroups + g;
     if constexpr (Layout::kScales == Scales::kFloat) {
-      s = Layout::scale(block, p, g);
+      s = Layout::half_scale(Layout::scale_code(block, p, g));
     } else {
       s = f32_from_f16(Layout::d(block));
       if constexpr (Layout::kMinimum) m = f32_from_f16(Layout::dmin(block));

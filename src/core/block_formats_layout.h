@@ -1,5 +1,5 @@
-// What the bytes of each block format mean, for readers: core decodes runs with it, the CPU's matrix product whole
-// panels (ops/cpu_blocks/block_slab-inl.h). The layouts are described where they are encoded (block_formats_*.cpp).
+// What the bytes of each block format mean, for readers: core decodes runs with it, the CPU's matrix product packs
+// panels (ops/cpu_blocks/block_panel.h). The layouts are described where they are encoded (block_formats_*.cpp).
 //
 // A part is 32 neighbours, part p of a block its elements 32 p ... 32 p + 31. In every format
 //
@@ -12,6 +12,7 @@
 //   kGroups             groups of a part
 //   kMinimum            whether there is an m
 //   table()             16 values that codes stand for, or null: codes are the numbers
+//   kBits, kMiddle      code + kMiddle is never negative and has kBits bits
 //   codes(block, p)     of the part
 //
 // and one of three kinds of scales:
@@ -19,8 +20,8 @@
 //   kScales == kOne     of the block alone: s = d(block), m = -dmin(block), both in half precision
 //   kScales == kWhole   s = d(block) * scale, m = dmin(block) * minimum, with whole numbers: scales(block)
 //                       are the scales of the block's groups in order as signed bytes, from byte 16 on the
-//                       minima
-//   kScales == kFloat   s = scale(block, p, g) of group g of part p, as f32
+//                       minima; each + kScaleMiddle is never negative and has kScaleBits bits
+//   kScales == kFloat   s = half_scale(scale_code(block, p, g)) of group g of part p, as f32
 //
 // Thread rule: pure functions. Codes are taken from eight bytes at a time in a 64-bit word.
 #pragma once
@@ -85,9 +86,10 @@ inline Codes low_then_high(const uint8_t* bytes) {
 }
 
 // Q4_0 and Q5_0.
-template <int kMiddle>
+template <int kMiddleCode>
 struct SymmetricLayout {
-  static constexpr bool kFifth = kMiddle == 16;
+  static constexpr bool kFifth = kMiddleCode == 16;
+  static constexpr int kBits = kFifth ? 5 : 4, kMiddle = kMiddleCode;
   static constexpr int kElements = 32, kBytes = kFifth ? 22 : 18, kCodes = kFifth ? 6 : 2, kGroups = 1;
   static constexpr bool kMinimum = false;
   static constexpr Scales kScales = Scales::kOne;
@@ -107,6 +109,7 @@ struct SymmetricLayout {
 template <int kTop>
 struct WithMinimumLayout {
   static constexpr bool kFifth = kTop == 31;
+  static constexpr int kBits = kFifth ? 5 : 4, kMiddle = 0;
   static constexpr int kElements = 32, kBytes = kFifth ? 24 : 20, kCodes = kFifth ? 8 : 4, kGroups = 1;
   static constexpr bool kMinimum = true;
   static constexpr Scales kScales = Scales::kOne;
@@ -122,6 +125,7 @@ struct WithMinimumLayout {
 
 struct Q8Layout {
   static constexpr int kElements = 32, kBytes = 34, kGroups = 1;
+  static constexpr int kBits = 8, kMiddle = 128;
   static constexpr bool kMinimum = false;
   static constexpr Scales kScales = Scales::kOne;
   static constexpr const int8_t* table() { return nullptr; }
@@ -133,6 +137,7 @@ struct Q8Layout {
 
 struct Q2KLayout {
   static constexpr int kElements = kSuper, kBytes = 84, kGroups = 2;
+  static constexpr int kBits = 2, kMiddle = 0, kScaleBits = 4, kScaleMiddle = 0;
   static constexpr bool kMinimum = true;
   static constexpr Scales kScales = Scales::kWhole;
   static constexpr const int8_t* table() { return nullptr; }
@@ -151,6 +156,7 @@ struct Q2KLayout {
 
 struct Q3KLayout {
   static constexpr int kElements = kSuper, kBytes = 110, kGroups = 2;
+  static constexpr int kBits = 3, kMiddle = 4, kScaleBits = 6, kScaleMiddle = 32;
   static constexpr bool kMinimum = false;
   static constexpr Scales kScales = Scales::kWhole;
   static constexpr const int8_t* table() { return nullptr; }
@@ -176,6 +182,7 @@ struct Q3KLayout {
 template <bool kFifth>
 struct SixBitScalesLayout {
   static constexpr int kElements = kSuper, kBytes = kFifth ? 176 : 144, kCodes = kFifth ? 48 : 16, kGroups = 1;
+  static constexpr int kBits = kFifth ? 5 : 4, kMiddle = 0, kScaleBits = 6, kScaleMiddle = 0;
   static constexpr bool kMinimum = true;
   static constexpr Scales kScales = Scales::kWhole;
   static constexpr const int8_t* table() { return nullptr; }
@@ -201,6 +208,7 @@ struct SixBitScalesLayout {
 
 struct Q6KLayout {
   static constexpr int kElements = kSuper, kBytes = 210, kGroups = 2;
+  static constexpr int kBits = 6, kMiddle = 32, kScaleBits = 8, kScaleMiddle = 128;
   static constexpr bool kMinimum = false;
   static constexpr Scales kScales = Scales::kWhole;
   static constexpr const int8_t* table() { return nullptr; }
@@ -222,6 +230,7 @@ inline constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -
 
 struct Iq4NlLayout {
   static constexpr int kElements = 32, kBytes = 18, kGroups = 1;
+  static constexpr int kBits = 4, kMiddle = 0;
   static constexpr bool kMinimum = false;
   static constexpr Scales kScales = Scales::kOne;
   static constexpr const int8_t* table() { return kIq4Values; }
@@ -231,6 +240,7 @@ struct Iq4NlLayout {
 
 struct Iq4XsLayout {
   static constexpr int kElements = kSuper, kBytes = 136, kGroups = 1;
+  static constexpr int kBits = 4, kMiddle = 0, kScaleBits = 6, kScaleMiddle = 32;
   static constexpr bool kMinimum = false;
   static constexpr Scales kScales = Scales::kWhole;
   static constexpr const int8_t* table() { return kIq4Values; }
@@ -250,6 +260,7 @@ inline constexpr int8_t kFp4Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -
 
 struct Mxfp4Layout {
   static constexpr int kElements = 32, kBytes = 17, kGroups = 1;
+  static constexpr int kBits = 4, kMiddle = 0;
   static constexpr bool kMinimum = false;
   static constexpr Scales kScales = Scales::kFloat;
   static constexpr const int8_t* table() { return kFp4Doubled; }
@@ -258,12 +269,13 @@ struct Mxfp4Layout {
     const auto code = static_cast<uint32_t>(e);
     return f32_from_bits(code < 2 ? 0x00200000u << code : (code - 1) << 23);
   }
-  static float scale(const uint8_t* block, int, int) { return half_scale(block[0]); }
+  static uint8_t scale_code(const uint8_t* block, int, int) { return block[0]; }
   static Codes codes(const uint8_t* block, int) { return low_then_high(block + 1); }
 };
 
 struct Nvfp4Layout {
   static constexpr int kElements = 64, kBytes = 36, kGroups = 2;
+  static constexpr int kBits = 4, kMiddle = 0;
   static constexpr bool kMinimum = false;
   static constexpr Scales kScales = Scales::kFloat;
   static constexpr const int8_t* table() { return kFp4Doubled; }
@@ -273,7 +285,7 @@ struct Nvfp4Layout {
     if (exponent == 0) return static_cast<float>(mantissa) * 0x1p-10f;
     return f32_from_bits(static_cast<uint32_t>(exponent + 119) << 23 | static_cast<uint32_t>(mantissa) << 20);
   }
-  static float scale(const uint8_t* block, int p, int g) { return half_scale(block[2 * p + g]); }
+  static uint8_t scale_code(const uint8_t* block, int p, int g) { return block[2 * p + g]; }
   // Each group of 16 in its own eight bytes.
   static Codes codes(const uint8_t* block, int p) {
     const uint64_t a = load_word(block + 4 + 16 * p), b = load_word(block + 12 + 16 * p);

@@ -55,7 +55,31 @@ In in(const Dense& t) {
   return {t.desc, t.bytes.data()};
 }
 
-// Infers, plans and runs the CPU kernel of O.
+// Runs a plan, with the input that it wants packed in that form.
+Result<Dense> run_plan(const KernelPlan& plan, std::vector<const std::byte*> pointers, const TensorDesc& out,
+                       int threads) {
+  ThreadPool pool(threads);
+  std::vector<std::byte> packed;
+  if (const PackedInput& wants = plan.packed(); wants.input >= 0) {
+    packed.assign(static_cast<size_t>(wants.bytes), std::byte{0xFF});
+    const std::byte*& source = pointers[static_cast<size_t>(wants.input)];
+    CHIARO_TRY(plan.pack(source, packed.data(), pool));
+    source = packed.data();
+  }
+  PoisonedScratch scratch(static_cast<size_t>(plan.scratch_bytes()));
+  Dense y{out, std::vector<std::byte>(static_cast<size_t>(out.dense_bytes()), std::byte{0xFF})};
+  CpuRun context;
+  context.inputs = pointers;
+  context.output = y.bytes.data();
+  context.scratch = scratch.data();
+  context.pool = &pool;
+  CHIARO_TRY(plan.run(context));
+  EXPECT_TRUE(scratch.guard_intact());
+  return y;
+}
+
+// Infers, plans and runs the CPU kernel of O, with inputs that change from run to run and with constant ones, which may
+// be packed once: the same bits.
 template <class O>
 Result<Dense> run(const typename O::Attrs& attrs, const std::vector<In>& inputs, int threads = 2) {
   std::vector<Operand> operands;
@@ -68,25 +92,22 @@ Result<Dense> run(const typename O::Attrs& attrs, const std::vector<In>& inputs,
   }
   CHIARO_ASSIGN(const TensorDesc out, O::infer(attrs, descs));
   const AttrMap map = encode_attrs(attrs);
-  const Call call{&op_def<O>(), &map, operands, {out, 1, true}};
   for (const Kernels& kernels : cpu_kernel_table()) {
     if (kernels.empty() || kernels[0].op != O::name) continue;
     DeviceTraits traits;
     traits.threads = threads;
-    auto chosen = kernels[0].plan(call, traits);
-    for (size_t i = 1; i < kernels.size() && !chosen.ok(); ++i) chosen = kernels[i].plan(call, traits);
-    CHIARO_ASSIGN(const KernelPlan plan, std::move(chosen));
-    ThreadPool pool(threads);
-    PoisonedScratch scratch(static_cast<size_t>(plan.scratch_bytes()));
-    Dense y{out, std::vector<std::byte>(static_cast<size_t>(out.dense_bytes()), std::byte{0xFF})};
-    CpuRun context;
-    context.inputs = pointers;
-    context.output = y.bytes.data();
-    context.scratch = scratch.data();
-    context.pool = &pool;
-    CHIARO_TRY(plan.run(context));
-    EXPECT_TRUE(scratch.guard_intact());
-    return y;
+    std::vector<Dense> results;
+    for (const bool constant : {false, true}) {
+      for (Operand& operand : operands) operand.constant = constant;
+      const Call call{&op_def<O>(), &map, operands, {out, 1, true}};
+      auto chosen = kernels[0].plan(call, traits);
+      for (size_t i = 1; i < kernels.size() && !chosen.ok(); ++i) chosen = kernels[i].plan(call, traits);
+      CHIARO_ASSIGN(const KernelPlan plan, std::move(chosen));
+      CHIARO_ASSIGN(Dense y, run_plan(plan, pointers, out, threads));
+      results.push_back(std::move(y));
+    }
+    EXPECT_EQ(results[0].bytes, results[1].bytes) << O::name << " " << inputs[1].desc.text();
+    return results[1];
   }
   return Error{ErrorCode::internal, "no kernel", "", "", ""};
 }
@@ -232,6 +253,32 @@ TEST(BlockWeight, ConvolutionOfBlocksThatDoNotEndWithRows) {
   }
   const Dense x = random_dense(DType::f32, {1, 5, 6, 3}, 20);
   EXPECT_FALSE(run<Conv2d>({}, {in(x), {dense(DType::q8_0, {3, 3, 3, 3}), nullptr}}).ok());
+}
+
+// A convolution with `channels` in and `n` out, against the decoded weights in f32.
+void expect_convolution_of_decoded(DType dtype, int64_t side, int64_t channels, int64_t n) {
+  const Dense w = random_dense(dtype, {n, channels, 3, 3}, 22);
+  const Dense x = random_dense(DType::f32, {1, side, side, channels}, 23);
+  Dense plain{dense(DType::f32, w.desc.shape), {}};
+  plain.bytes.resize(static_cast<size_t>(plain.desc.dense_bytes()));
+  const std::vector<float> values = w.values();
+  std::memcpy(plain.bytes.data(), values.data(), plain.bytes.size());
+  const Conv2d::Attrs attrs{.pad_top = 1, .pad_bottom = 1, .pad_left = 1, .pad_right = 1};
+  const auto want = run<Conv2d>(attrs, {in(x), in(plain)}), got = run<Conv2d>(attrs, {in(x), in(w)});
+  ASSERT_TRUE(want.ok() && got.ok()) << got.error().format();
+  EXPECT_EQ(want->bytes, got->bytes) << dtype_name(dtype) << " " << side << " " << channels;
+}
+
+// Rows of whole blocks are packed, for the direct kernel and for Winograd's, by tiles and by columns, alike.
+TEST(BlockWeight, ConvolutionsOfWholeBlocks) {
+  for (const DType dtype : block_types()) {
+    const int64_t block = traits(dtype).block_elements;
+    expect_convolution_of_decoded(dtype, 6, block, 72);
+    expect_convolution_of_decoded(dtype, 24, std::max<int64_t>(64, block), 72);
+  }
+  // Blocks of 144 channels in the sum: they begin within a block.
+  expect_convolution_of_decoded(DType::q8_0, 24, 288, 96);
+  expect_convolution_of_decoded(DType::q8_0, 24, 288, 224);
 }
 
 TEST(BlockWeight, GetRowsDecodesWholeRows) {

@@ -79,7 +79,7 @@ Tensors run(const Sizes& s, uint32_t seed = 1) {
   ThreadPool pool(s.threads);
   std::vector<std::byte> packed;
   if (s.packed) {
-    packed.resize(gemm_packed_b_bytes(p.b, s.n, p.a.k()));
+    packed.resize(gemm_packed_b_bytes(p));
     gemm_pack_b(p, packed.data(), pool);
     p.b.packed = packed.data();
     p.b.data = nullptr;

@@ -1,7 +1,7 @@
 // Two ways: Winograd for 3x3 windows of step 1 where it pays, and implicit GEMM: rows of the window matrix are packed
 // block by block from the image, whatever its strides; no im2col.
-// Bytes: x read about kh kw / stride times from the cache, w once (packed once per plan where it is a weight of a plain
-// type, else at every call), y written once.
+// Bytes: x read about kh kw / stride times from the cache, w once (packed once per plan where it is a weight whose rows
+// are whole blocks, else at every call), y written once.
 #include "ops/conv2d/cpu.h"
 
 #include "ops/conv2d/op.h"
@@ -72,7 +72,7 @@ Result<ConvParams> conv_params(std::string_view name, const TypedCall<Conv2d>& c
   }
   params.residual = call.has(3);
   if (params.residual) params.problem.residual_map = map_of(call.in(3));
-  params.packed = call.inputs[1].constant && packs_once(params.problem.b.dtype);
+  params.packed = call.inputs[1].constant && gemm_packs(params.problem);
   params.workers = traits.threads;
   return params;
 }
@@ -115,7 +115,7 @@ struct Conv2dCpu {
   static Result<Minted<Conv2dCpu>> plan(const TypedCall<Conv2d>& call, const DeviceTraits& traits) {
     CHIARO_ASSIGN(const ConvParams params, conv_params(name, call, traits));
     const GemmProblem& p = params.problem;
-    const bool ready = params.packed || gemm_reads_blocks(p);
+    const bool ready = params.packed && gemm_reads_packed(p);
     const auto scratch = gemm_scratch_bytes(p.m(), p.n, p.a.k(), traits.threads, ready);
     return Minted<Conv2dCpu>(params, static_cast<int64_t>(scratch), packed_weight(params));
   }

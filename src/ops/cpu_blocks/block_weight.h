@@ -17,14 +17,9 @@ inline bool whole_block_rows(const TensorDesc& t) {
   return true;
 }
 
-// Whether weights of that type are packed once. Blocks stay as they are: in panels they would be larger.
-inline bool packs_once(DType dtype) {
-  return !is_block(dtype);
-}
-
 // What a kernel asks of input `input` where it is B of `problem`, as `count` such matrices one after the other.
 inline PackedInput gemm_packed_input(int input, const GemmProblem& problem, int64_t count = 1) {
-  const auto one = static_cast<int64_t>(gemm_packed_b_bytes(problem.b, problem.n, problem.a.k()));
+  const auto one = static_cast<int64_t>(gemm_packed_b_bytes(problem));
   return {input, count * one, gemm_packed_layout(problem)};
 }
 

@@ -9,7 +9,7 @@
 #endif
 
 #include "core/block_formats.h"
-#include "ops/cpu_blocks/block_slab-inl.h"
+#include "ops/cpu_blocks/block_panel-inl.h"
 #include "ops/cpu_blocks/gemm.h"
 #include "ops/cpu_blocks/gemm_kernel-inl.h"
 
@@ -37,10 +37,10 @@ HWY_INLINE void window_starts(const GemmA& a, int64_t m0, int64_t rows, WindowSt
   }
 }
 
-// out[r * kGemmAStride + k - k0] = A[m0 + r, k] for k in [k0, k0 + count), r < rows; zero outside the image. Rows up to
-// the next multiple of kMr become zero.
-HWY_INLINE void pack_rows(const GemmA& a, const WindowStart* starts, int64_t rows, int64_t k0, int64_t count,
-                          float* out) {
+// out[r * kGemmAStride + k - k0] = A[m0 + r, k] for k in [k0, k0 + count), r < rows; zero outside the image. Rows from
+// `rows` to `all_rows` become zero.
+HWY_INLINE void pack_rows(const GemmA& a, const WindowStart* starts, int64_t rows, int64_t all_rows, int64_t k0,
+                          int64_t count, float* out) {
   const auto* base = static_cast<const std::byte*>(a.data);
   const int64_t bytes = unit_bytes(a.dtype);
   for (int64_t k = k0; k < k0 + count;) {
@@ -63,7 +63,7 @@ HWY_INLINE void pack_rows(const GemmA& a, const WindowStart* starts, int64_t row
     }
     k += run;
   }
-  for (int64_t r = rows; r < round_up(rows, kMr); ++r) {
+  for (int64_t r = rows; r < all_rows; ++r) {
     std::memset(out + r * kGemmAStride, 0, static_cast<size_t>(count) * sizeof(float));
   }
 }
@@ -102,14 +102,28 @@ HWY_INLINE void pack_checkpoint_panel(const GemmB& b, const GemmA& a, int64_t n0
   }
 }
 
+// The same from a packed panel of blocks, whose steps are in checkpoint order. `stage`: kGemmKc * width floats.
+HWY_INLINE void unpack_checkpoint_panel(DType dtype, const std::byte* panel, const GemmA& a, int64_t width,
+                                        float* stage, float* out) {
+  const int64_t taps = a.kh * a.kw, k_total = a.k();
+  int64_t tap = 0, c = 0;
+  for (int64_t k = 0; k < k_total; k += kGemmKc) {
+    const int64_t depth = std::min(kGemmKc, k_total - k);
+    const float* steps = panel_steps(dtype, panel, width, k_total, k, depth, stage);
+    for (int64_t i = 0; i < depth; ++i) {
+      std::memcpy(out + (tap * a.channels + c) * width, steps + i * width, static_cast<size_t>(width) * sizeof(float));
+      if (++tap < taps) continue;
+      tap = 0;
+      ++c;
+    }
+  }
+}
+
 // Packs columns [n0, n0 + columns) of B, whole depth, as out[k * width + n].
 HWY_INLINE void pack_weight_panel(const GemmB& b, const GemmA& a, int64_t n0, int64_t columns, int64_t width,
                                   float* out) {
   const int64_t taps = a.kh * a.kw;
   const bool checkpoint_order = taps > 1 && b.kx_stride == 1 && b.ky_stride == a.kw && b.c_stride == taps;
-  if (whole_block_columns(b, a)) {
-    return decode_panel(slab_reader(b.dtype), block_columns(b, n0, columns), 0, a.k(), width, out);
-  }
   if (is_block(b.dtype) || checkpoint_order) return pack_checkpoint_panel(b, a, n0, columns, width, out);
   const auto* base = static_cast<const std::byte*>(b.data);
   const int64_t bytes = unit_bytes(b.dtype);

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "core/floats.h"
+#include "ops/cpu_blocks/block_panel.h"
+#include "ops/cpu_blocks/gemm_few.h"
 #include "ops/cpu_blocks/gemm_shape.h"
 #include "ops/cpu_blocks/simd_targets.h"
 
@@ -26,9 +28,9 @@ struct GemmRun {
   float* packed = nullptr;               // panels of the current group
   const std::byte* packed_in = nullptr;  // the same, ready
   DType packed_dtype = DType::f32;       // of packed_in
+  float* few = nullptr;                  // A where there are few rows, else null
   float* workers = nullptr;              // gemm_worker_floats() each
   int64_t group_start = 0, group_columns = 0;
-  bool reads_blocks = false;  // B is not packed at all
   int64_t group_blocks() const { return ceil_div(group_columns, cut.nb); }
 };
 
@@ -39,14 +41,19 @@ HWY_BEFORE_NAMESPACE();
 namespace chiaro {
 namespace HWY_NAMESPACE {
 
-// Packs panels that start at columns [kGemmNrMax * unit, + kGemmNrMax) of the group.
-void pack_unit(const GemmRun& run, int64_t unit, float* packed) {
+// Packs panels that start at columns [kGemmNrMax * unit, + kGemmNrMax) of the group. `stage`: a worker's floats.
+void pack_unit(const GemmRun& run, int64_t unit, float* packed, float* stage) {
   const GemmProblem& p = *run.problem;
   const int64_t k = run.cut.k;
   if (run.cut.n <= kGemmNarrow) return pack_narrow(p.b, p.a, run.cut.n, packed);
   const int64_t end = std::min((unit + 1) * kGemmNrMax, run.group_columns);
   for (int64_t n = unit * kGemmNrMax; n < end; n += panel_width()) {
     const int64_t width = panel_columns(run.group_columns - n);
+    if (p.b.packed != nullptr) {
+      const std::byte* panel = p.b.packed + (run.group_start + n) * gemm_column_bytes(p.b.dtype, k);
+      unpack_checkpoint_panel(p.b.dtype, panel, p.a, width, stage, packed + n * k);
+      continue;
+    }
     const int64_t columns = std::min(width, run.group_columns - n);
     pack_weight_panel(p.b, p.a, run.group_start + n, columns, width, packed + n * k);
   }
@@ -66,15 +73,21 @@ void keep_row(DType dtype, const float* in, int64_t n, std::byte* out) {
   }
 }
 
-// As pack_unit, of the whole of B, in the dtype that is kept. `stage` holds one panel.
+// As pack_unit, of the whole of B, in the dtype that is kept. `stage` holds one panel; blocks need none.
 void keep_unit(const GemmRun& run, int64_t unit, std::byte* packed, float* stage) {
   const GemmProblem& p = *run.problem;
-  const int64_t k = run.cut.k, bytes = unit_bytes(run.packed_dtype);
+  const int64_t k = run.cut.k, column_bytes = gemm_column_bytes(run.packed_dtype, k);
   const int64_t end = std::min((unit + 1) * kGemmNrMax, p.n);
   for (int64_t n = unit * kGemmNrMax; n < end; n += panel_width()) {
-    const int64_t width = panel_columns(p.n - n);
-    pack_weight_panel(p.b, p.a, n, std::min(width, p.n - n), width, stage);
-    keep_row(run.packed_dtype, stage, k * width, packed + n * k * bytes);
+    const int64_t width = panel_columns(p.n - n), columns = std::min(width, p.n - n);
+    if (is_block(run.packed_dtype)) {
+      const int64_t row_bytes = gemm_column_bytes(run.packed_dtype, p.b.n_stride);
+      pack_block_panel(run.packed_dtype, static_cast<const std::byte*>(p.b.data) + n * row_bytes, row_bytes, columns,
+                       width, k, packed + n * column_bytes);
+      continue;
+    }
+    pack_weight_panel(p.b, p.a, n, columns, width, stage);
+    keep_row(run.packed_dtype, stage, k * width, packed + n * column_bytes);
   }
 }
 
@@ -82,31 +95,29 @@ int64_t widest_panel() {
   return panel_width();
 }
 
-// Sums of `rows` rows and columns [n0, n0 + columns) of a B that is read as blocks. With few rows a panel is read along
-// all of k, as it lies in memory, and multiplied slab by slab; with more, as f32 in the cache, block by block of k.
-void blocks_product(const GemmRun& run, const WindowStart* starts, int64_t rows, int64_t n0, int64_t columns, float* a,
-                    float* panel, float* sums) {
+// A of few rows, as f32.
+void pack_few(const GemmRun& run) {
+  const GemmCut& cut = run.cut;
+  const int64_t slots = gemm_few_row_slots(cut.m);
+  WindowStart starts[kGemmFew];
+  window_starts(run.problem->a, 0, cut.m, starts);
+  for (int64_t k = 0; k < cut.k; k += cut.kc) {
+    pack_rows(run.problem->a, starts, cut.m, slots, k, std::min(cut.kc, cut.k - k),
+              run.few + k / cut.kc * slots * kGemmAStride);
+  }
+}
+
+// Columns [kGemmFewColumns * chunk, + kGemmFewColumns) of the current group, all rows.
+void few_chunk(const GemmRun& run, int64_t chunk, int worker) {
   const GemmProblem& p = *run.problem;
   const GemmCut& cut = run.cut;
-  const SlabReader reader = slab_reader(p.b.dtype);
-  const int64_t width = panel_width(), steps = rows <= kSlabRows ? width : columns;
-  for (int64_t from = 0; from < columns; from += steps) {
-    for (int64_t k = 0; k < cut.k; k += cut.kc) {
-      const int64_t depth = std::min(cut.kc, cut.k - k);
-      pack_rows(p.a, starts, rows, k, depth, a);
-      for (int64_t n = from; n < std::min(from + steps, columns); n += width) {
-        const BlockColumns b = block_columns(p.b, n0 + n, std::min(width, columns - n));
-        if (rows <= kSlabRows) {
-          slabs_product(reader, b, rows, k, depth, a, sums + n, kGemmAccStride, k != 0);
-          continue;
-        }
-        decode_panel(reader, b, k, depth, width, panel);
-        for (int64_t m = 0; m < rows; m += kMr) {
-          few_rows<2>(rows - m, depth, a + m * kGemmAStride, panel, sums + m * kGemmAccStride + n, kGemmAccStride,
-                      k != 0);
-        }
-      }
-    }
+  const int64_t n0 = chunk * kGemmFewColumns, columns = std::min(kGemmFewColumns, run.group_columns - n0);
+  float* sums = run.workers + worker * gemm_worker_floats() + kGemmMc * kGemmAStride;
+  float* stage = sums + kGemmMc * kGemmAccStride;
+  const GemmFew few{run.few, cut.m, gemm_few_row_slots(cut.m), cut.k, cut.kc, run.packed_in, run.packed_dtype};
+  gemm_few_columns(few, n0, columns, sums, stage + kGemmAccStride);
+  for (int64_t r = 0; r < cut.m; ++r) {
+    finish_row(p, run.bias, r, run.group_start + n0, columns, sums + r * kGemmAccStride, stage);
   }
 }
 
@@ -125,18 +136,21 @@ void gemm_chunk(const GemmRun& run, int64_t chunk, int worker) {
   float* panel = stage + kGemmAccStride;
   WindowStart starts[kGemmMc];
   window_starts(p.a, m0, rows, starts);
-  const std::byte* b = run.reads_blocks ? nullptr : run.packed_in + n0 * cut.k * unit_bytes(run.packed_dtype);
+  const std::byte* b = run.packed_in + n0 * gemm_column_bytes(run.packed_dtype, cut.k);
   const bool narrow = cut.n <= kGemmNarrow;
   if (narrow) std::memset(a + kNarrowRows * kGemmAStride, 0, kGemmAStride * sizeof(float));
   for (int64_t r = 0; narrow && r < rows; r += kNarrowRows) {
     narrow_rows(p.a, starts + r, std::min<int64_t>(kNarrowRows, rows - r), reinterpret_cast<const float*>(b), a,
                 sums + r * kGemmAccStride, kGemmAccStride);
   }
-  if (run.reads_blocks) blocks_product(run, starts, rows, n0, columns, a, panel, sums);
-  for (int64_t k = 0; !narrow && !run.reads_blocks && k < cut.k; k += cut.kc) {
+  for (int64_t k = 0; !narrow && k < cut.k; k += cut.kc) {
     const int64_t depth = std::min(cut.kc, cut.k - k);
-    pack_rows(p.a, starts, rows, k, depth, a);
-    block_product_of(run.packed_dtype, rows, columns, k, depth, cut.k, a, b, panel, sums, kGemmAccStride, k != 0);
+    pack_rows(p.a, starts, rows, round_up(rows, kMr), k, depth, a);
+    const auto steps = [&](int64_t n, int64_t width) HWY_ATTR {
+      const std::byte* at = b + n * gemm_column_bytes(run.packed_dtype, cut.k);
+      return panel_steps(run.packed_dtype, at, width, cut.k, k, depth, panel);
+    };
+    panels_product(rows, columns, depth, a, steps, sums, kGemmAccStride, k != 0);
   }
   for (int64_t r = 0; r < rows; ++r) {
     float* row = sums + r * kGemmAccStride;
@@ -159,6 +173,8 @@ namespace chiaro {
 HWY_EXPORT(pack_unit);
 HWY_EXPORT(keep_unit);
 HWY_EXPORT(widest_panel);
+HWY_EXPORT(pack_few);
+HWY_EXPORT(few_chunk);
 HWY_EXPORT(gemm_chunk);
 HWY_EXPORT(load_bias);
 
@@ -173,34 +189,36 @@ GemmA gemm_matrix(const void* data, DType dtype, int64_t m, int64_t k, int64_t r
   return a;
 }
 
-bool whole_block_columns(const GemmB& b, const GemmA& a) {
-  return is_block(b.dtype) && a.kh * a.kw == 1 && b.n_stride % traits(b.dtype).block_elements == 0 &&
-         a.channels % blocks::kPart == 0;
+bool gemm_packs(const GemmProblem& p) {
+  const int64_t block = traits(p.b.dtype).block_elements;
+  return p.n <= kGemmNarrow || (p.b.n_stride % block == 0 && p.a.k() % block == 0) || !is_block(p.b.dtype);
 }
 
-bool gemm_reads_blocks(const GemmProblem& p) {
-  return whole_block_columns(p.b, p.a) && p.n > kGemmNarrow && gemm_cut(p.m(), p.n, p.a.k()).m_blocks == 1;
+bool gemm_reads_packed(const GemmProblem& p) {
+  return p.n <= kGemmNarrow || p.a.kh * p.a.kw == 1 || !is_block(p.b.dtype);
 }
 
 int64_t gemm_kc(int64_t k) {
   return gemm_cut(1, 1, k).kc;
 }
 
-DType gemm_packed_dtype(const GemmB& b, int64_t n) {
-  return n <= kGemmNarrow || is_block(b.dtype) ? DType::f32 : b.dtype;
+DType gemm_packed_dtype(const GemmProblem& p) {
+  return p.n <= kGemmNarrow ? DType::f32 : p.b.dtype;
 }
 
 // A last panel of one vector may end before the next multiple of kGemmNrMax.
-size_t gemm_packed_b_bytes(const GemmB& b, int64_t n, int64_t k) {
-  return static_cast<size_t>(round_up(n, n <= kGemmNarrow ? kGemmNarrow : 16) * k *
-                             unit_bytes(gemm_packed_dtype(b, n)));
+size_t gemm_packed_b_bytes(const GemmProblem& p) {
+  return static_cast<size_t>(round_up(p.n, p.n <= kGemmNarrow ? kGemmNarrow : 16) *
+                             gemm_column_bytes(gemm_packed_dtype(p), p.a.k()));
 }
 
 std::string gemm_packed_layout(const GemmProblem& problem) {
-  const std::string dtype(dtype_name(gemm_packed_dtype(problem.b, problem.n)));
-  const std::string form = problem.n <= kGemmNarrow
-                               ? "rows"
-                               : "panels of " + std::to_string(HWY_DYNAMIC_DISPATCH(widest_panel)()) + " columns";
+  const std::string dtype(dtype_name(gemm_packed_dtype(problem)));
+  std::string form = "rows";
+  if (problem.n > kGemmNarrow) {
+    form = "panels of " + std::to_string(HWY_DYNAMIC_DISPATCH(widest_panel)()) + " columns";
+    if (is_block(problem.b.dtype)) form += ", planes of bits,";
+  }
   // Which dimension of the tensor the columns are: a square one may be read both ways.
   return form + " " + dtype + " " + std::to_string(problem.n) + "x" + std::to_string(problem.a.k()) + " by " +
          std::to_string(problem.b.n_stride) + "," + std::to_string(problem.b.c_stride);
@@ -209,7 +227,8 @@ std::string gemm_packed_layout(const GemmProblem& problem) {
 size_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k, int threads, bool packed) {
   const GemmCut cut = gemm_cut(m, n, k);
   const int64_t group = packed ? 0 : round_up(round_up(cut.group, kGemmNrMax) * k, 16);
-  return static_cast<size_t>(gemm_bias_floats(n) + group + threads * gemm_worker_floats()) * sizeof(float);
+  return static_cast<size_t>(gemm_bias_floats(n) + group + gemm_few_floats(cut) + threads * gemm_worker_floats()) *
+         sizeof(float);
 }
 
 size_t gemm_scratch_bytes_up_to(int64_t rows, const GemmProblem& matrix, int threads, bool packed) {
@@ -218,7 +237,7 @@ size_t gemm_scratch_bytes_up_to(int64_t rows, const GemmProblem& matrix, int thr
   // Numbers of rows that make equally many row blocks are cut alike.
   for (int64_t m = 1; m <= std::max<int64_t>(1, rows); m += kGemmMc) {
     part.a.in_w = part.a.out_w = m;
-    most = std::max(most, gemm_scratch_bytes(m, part.n, part.a.k(), threads, packed || gemm_reads_blocks(part)));
+    most = std::max(most, gemm_scratch_bytes(m, part.n, part.a.k(), threads, packed));
   }
   return most;
 }
@@ -228,16 +247,30 @@ void gemm_pack_b(const GemmProblem& problem, std::byte* packed, ThreadPool& pool
   run.problem = &problem;
   run.cut = gemm_cut(1, problem.n, problem.a.k());
   run.group_columns = problem.n;
-  run.packed_dtype = gemm_packed_dtype(problem.b, problem.n);
+  run.packed_dtype = gemm_packed_dtype(problem);
   const auto pack = [&run, packed](int64_t unit, int) {
     if (run.packed_dtype == DType::f32) {
-      return HWY_DYNAMIC_DISPATCH(pack_unit)(run, unit, reinterpret_cast<float*>(packed));
+      return HWY_DYNAMIC_DISPATCH(pack_unit)(run, unit, reinterpret_cast<float*>(packed), nullptr);
     }
-    std::vector<float> stage(static_cast<size_t>(kGemmNrMax * run.cut.k));
+    std::vector<float> stage(is_block(run.packed_dtype) ? 0 : static_cast<size_t>(kGemmNrMax * run.cut.k));
     HWY_DYNAMIC_DISPATCH(keep_unit)(run, unit, packed, stage.data());
   };
   pool.parallel_for(ceil_div(problem.n, kGemmNrMax), pack, cancel);
 }
+
+namespace {
+
+// All chunks of the current group.
+void run_group(const GemmRun& run, ThreadPool& pool, const std::atomic<bool>* cancel) {
+  if (run.few != nullptr) {
+    const auto chunk = [&run](int64_t c, int worker) { HWY_DYNAMIC_DISPATCH(few_chunk)(run, c, worker); };
+    return pool.parallel_for(ceil_div(run.group_columns, kGemmFewColumns), chunk, cancel);
+  }
+  const auto chunk = [&run](int64_t c, int worker) { HWY_DYNAMIC_DISPATCH(gemm_chunk)(run, c, worker); };
+  pool.parallel_for(run.cut.m_blocks * run.group_blocks(), chunk, cancel);
+}
+
+}  // namespace
 
 void gemm(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, const std::atomic<bool>* cancel) {
   if (problem.m() == 0 || problem.n == 0) return;
@@ -250,19 +283,24 @@ void gemm(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, cons
     run.bias = floats;
   }
   run.workers = floats + gemm_bias_floats(problem.n);
-  run.packed = run.workers + pool.threads() * gemm_worker_floats();
-  run.reads_blocks = problem.b.packed == nullptr && gemm_reads_blocks(problem);
-  const bool ready = problem.b.packed != nullptr || run.reads_blocks;
+  float* few = run.workers + pool.threads() * gemm_worker_floats();
+  run.packed = few + gemm_few_floats(run.cut);
+  if (problem.n > kGemmNarrow && problem.a.k() > 0 && problem.m() <= gemm_most_few_rows()) {
+    run.few = few;
+    HWY_DYNAMIC_DISPATCH(pack_few)(run);
+  }
+  const bool ready = problem.b.packed != nullptr && gemm_reads_packed(problem);
   const int64_t group = ready ? problem.n : run.cut.group;
-  const auto pack = [&run](int64_t unit, int) { HWY_DYNAMIC_DISPATCH(pack_unit)(run, unit, run.packed); };
-  const auto chunk = [&run](int64_t c, int worker) { HWY_DYNAMIC_DISPATCH(gemm_chunk)(run, c, worker); };
+  const auto pack = [&run](int64_t unit, int worker) {
+    HWY_DYNAMIC_DISPATCH(pack_unit)(run, unit, run.packed, run.workers + worker * gemm_worker_floats());
+  };
   for (int64_t start = 0; start < problem.n; start += group) {
     run.group_start = start;
     run.group_columns = std::min(group, problem.n - start);
     run.packed_in = ready ? problem.b.packed : reinterpret_cast<const std::byte*>(run.packed);
-    run.packed_dtype = ready ? gemm_packed_dtype(problem.b, problem.n) : DType::f32;
+    run.packed_dtype = ready ? gemm_packed_dtype(problem) : DType::f32;
     if (!ready) pool.parallel_for(ceil_div(run.group_columns, kGemmNrMax), pack, cancel);
-    pool.parallel_for(run.cut.m_blocks * run.group_blocks(), chunk, cancel);
+    run_group(run, pool, cancel);
     if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) return;
   }
 }

@@ -75,12 +75,12 @@ GemmA gemm_matrix(const void* data, DType dtype, int64_t m, int64_t k, int64_t r
 
 // Depth of one block of the sum over k.
 int64_t gemm_kc(int64_t k);
-// Whether B is of a block type in rows of whole blocks, in the order in which A is read.
-bool whole_block_columns(const GemmB& b, const GemmA& a);
-// Whether B is read as it is while it is multiplied, each panel by the one worker that needs it: rows of whole blocks
-// that meet one chunk's rows of A.
-bool gemm_reads_blocks(const GemmProblem& problem);
-// Scratch of gemm() for this size, for at most `threads` workers; `packed`: B comes packed, or is read as blocks.
+// Whether B may be packed once in (nearly) its own bytes: of a block type, where rows are whole blocks.
+bool gemm_packs(const GemmProblem& problem);
+// Whether packed B is multiplied as it is. Blocks keep the order (c, ky, kx) of the file, by which the panels of
+// windows larger than 1x1 have to be made anew at every call.
+bool gemm_reads_packed(const GemmProblem& problem);
+// Scratch of gemm() for this size, for at most `threads` workers; `packed`: B comes packed and is read as it is.
 size_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k, int threads, bool packed = false);
 // Scratch that is enough for each number of rows from 1 to `rows`: fewer rows may pack more of B at once. `matrix`: a
 // product of plain matrices, its rows whatever they are.
@@ -90,11 +90,12 @@ size_t gemm_scratch_bytes_up_to(int64_t rows, const GemmProblem& matrix, int thr
 // unfinished). Sizes of zero are allowed: k = 0 gives activation(bias) + residual.
 void gemm(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, const std::atomic<bool>* cancel = nullptr);
 
-// The whole of B in panels, made once, to be given as GemmB::packed in this process. Panels keep the dtype of B, which
-// the product turns into f32 panel by panel in the cache: the same sums, bit by bit, in no more memory. They are f32
-// where rows are decoded, or where there are so few columns that the memory does not matter.
-DType gemm_packed_dtype(const GemmB& b, int64_t n);
-size_t gemm_packed_b_bytes(const GemmB& b, int64_t n, int64_t k);
+// The whole of B in panels, made once where gemm_packs(), to be given as GemmB::packed in this process. Panels keep the
+// dtype of B (blocks as block_panel.h has them), which the product turns into f32 in registers where there are few
+// rows, else panel by panel in the cache: the same sums, bit by bit, in no more memory. They are f32 where there are so
+// few columns that the memory does not matter.
+DType gemm_packed_dtype(const GemmProblem& problem);
+size_t gemm_packed_b_bytes(const GemmProblem& problem);
 // Names the layout: equal names are equal bytes of one B read through one window.
 std::string gemm_packed_layout(const GemmProblem& problem);
 void gemm_pack_b(const GemmProblem& problem, std::byte* packed, ThreadPool& pool,

@@ -94,20 +94,6 @@ HWY_INLINE void block_product(int64_t rows, int64_t columns, int64_t k0, int64_t
   panels_product(rows, columns, depth, a, panel, c, ldc, add);
 }
 
-// As block_product, of panels in any dtype, each turned into f32 in `stage` (kGemmKc * kGemmNrMax floats) before use.
-HWY_INLINE void block_product_of(DType dtype, int64_t rows, int64_t columns, int64_t k0, int64_t depth, int64_t k_total,
-                                 const float* a, const std::byte* b, float* stage, float* c, int64_t ldc, bool add) {
-  if (dtype == DType::f32) {
-    return block_product(rows, columns, k0, depth, k_total, a, reinterpret_cast<const float*>(b), c, ldc, add);
-  }
-  const int64_t bytes = unit_bytes(dtype);
-  const auto panel = [=](int64_t n, int64_t width) HWY_ATTR {
-    load_row(dtype, b + (n * k_total + k0 * width) * bytes, 1, static_cast<size_t>(depth * width), stage);
-    return static_cast<const float*>(stage);
-  };
-  panels_product(rows, columns, depth, a, panel, c, ldc, add);
-}
-
 // Transposes `count` columns of a stage [width][in_stride]: line(k) is where in[n * in_stride + k], n < width, goes.
 // width is a multiple of 4.
 template <class Line>

@@ -5,13 +5,17 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/dtype.h"
+
 namespace chiaro {
 
-inline constexpr int64_t kGemmMc = 96;     // rows of a chunk: a multiple of every micro-kernel's rows (12, 6)
-inline constexpr int64_t kGemmKc = 320;    // depth of a block; a panel of A stays in L1, a block of B in L2
-inline constexpr int64_t kGemmNb = 384;    // columns of a chunk at most
-inline constexpr int64_t kGemmNrMax = 32;  // widest panel of B (two AVX-512 vectors): cuts are multiples of it
-inline constexpr int64_t kGemmNarrow = 4;  // products of so few columns take the kernel of gemm_narrow-inl.h
+inline constexpr int64_t kGemmMc = 96;          // rows of a chunk: a multiple of every micro-kernel's rows (12, 6)
+inline constexpr int64_t kGemmKc = 320;         // depth of a block; a panel of A stays in L1, a block of B in L2
+inline constexpr int64_t kGemmNb = 384;         // columns of a chunk at most
+inline constexpr int64_t kGemmNrMax = 32;       // widest panel of B (two AVX-512 vectors): cuts are multiples of it
+inline constexpr int64_t kGemmNarrow = 4;       // products of so few columns take the kernel of gemm_narrow-inl.h
+inline constexpr int64_t kGemmFew = 8;          // products of so few rows, or fewer, take those of gemm_few.cpp
+inline constexpr int64_t kGemmFewColumns = 64;  // of a chunk of such: two of the widest panels
 // Packed rows of A are this far apart: 16 floats more than needed, so that rows do not meet in the same cache sets.
 inline constexpr int64_t kGemmAStride = kGemmKc + 16;
 inline constexpr int64_t kGemmAccStride = kGemmNb + 16;
@@ -23,6 +27,11 @@ inline int64_t ceil_div(int64_t a, int64_t b) {
 }
 inline int64_t round_up(int64_t a, int64_t b) {
   return ceil_div(a, b) * b;
+}
+
+// Of one column of packed B; panels of a block type have the bytes of its blocks.
+inline int64_t gemm_column_bytes(DType dtype, int64_t k) {
+  return k / traits(dtype).block_elements * traits(dtype).block_bytes;
 }
 
 struct GemmCut {
@@ -39,7 +48,7 @@ inline GemmCut gemm_cut(int64_t m, int64_t n, int64_t k) {
   cut.n = n;
   cut.k = k;
   cut.k_blocks = ceil_div(k, kGemmKc);
-  // Of whole parts of blocks (block_slab-inl.h), where k is.
+  // Of whole parts of blocks (block_panel.h), where k is.
   cut.kc = cut.k_blocks == 0 ? 0 : round_up(ceil_div(k, cut.k_blocks), k % 32 == 0 ? 32 : 8);
   if (cut.k_blocks != 0) cut.k_blocks = ceil_div(k, cut.kc);
   cut.m_blocks = ceil_div(m, kGemmMc);
@@ -57,6 +66,11 @@ inline GemmCut gemm_cut(int64_t m, int64_t n, int64_t k) {
 // Bias as f32, with a vector to spare behind it; 64-byte multiples.
 inline int64_t gemm_bias_floats(int64_t n) {
   return round_up(n, 16) + 32;
+}
+
+// All of A as f32 for products of few rows: block by block of k, and rows to spare that kernels of more rows read.
+inline int64_t gemm_few_floats(const GemmCut& cut) {
+  return cut.m > kGemmFew ? 0 : (cut.k_blocks * kGemmFew + 12) * kGemmAStride;
 }
 
 // Floats of one worker: packed A, sums, one residual row, a block of one panel of B.

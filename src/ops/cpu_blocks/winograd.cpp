@@ -46,24 +46,36 @@ HWY_BEFORE_NAMESPACE();
 namespace chiaro {
 namespace HWY_NAMESPACE {
 
-// Taps of columns [n, n + width), channels [c0, c0 + count) of a packed weight as f32, [tap][channel][column].
-HWY_INLINE void load_taps(const WinogradRun& run, int64_t n, int64_t width, int64_t c0, int64_t count, float* taps) {
+// Where taps lie: of the first channel, floats between two channels and between two taps; columns are beside each
+// other.
+struct Taps {
+  const float* first = nullptr;
+  int64_t channel = 0, tap = 0;
+};
+
+// Taps of columns [n, n + width), channels [c0, c0 + count) of a packed weight as f32, in `taps`.
+HWY_INLINE Taps load_taps(const WinogradRun& run, int64_t n, int64_t width, int64_t c0, int64_t count, float* taps) {
   const GemmProblem& p = *run.problem;
-  const DType dtype = gemm_packed_dtype(p.b, p.n);
-  const std::byte* panel = p.b.packed + n * p.a.k() * unit_bytes(dtype);
+  const DType dtype = gemm_packed_dtype(p);
+  const std::byte* panel = p.b.packed + n * gemm_column_bytes(dtype, p.a.k());
+  if (is_block(dtype)) {  // in the order of the file, whole parts of blocks
+    const int64_t k0 = 9 * c0 / kPart * kPart, k1 = round_up(9 * (c0 + count), kPart);
+    decode_block_panel(block_reader(dtype), panel, width, p.a.k(), k0, k1 - k0, taps);
+    return {taps + (9 * c0 - k0) * width, 9 * width, width};
+  }
   for (int64_t tap = 0; tap < 9; ++tap) {
     load_row(dtype, panel + (tap * run.cut.channels + c0) * width * unit_bytes(dtype), 1,
              static_cast<size_t>(count * width), taps + tap * count * width);
   }
+  return {taps, width, count * width};
 }
 
-// `count` channels of taps that lie `step` floats apart, to out[point][channel][column].
-HWY_INLINE void transform_taps(const WinogradRun& run, const float* taps, int64_t step, int64_t count, int64_t width,
-                               float* out) {
+// The taps of `count` channels to out[point][channel][column].
+HWY_INLINE void transform_taps(const WinogradRun& run, const Taps& taps, int64_t count, int64_t width, float* out) {
   const int64_t lanes = vector_lanes();
   for (int64_t c = 0; c < count; ++c) {
     for (int64_t v = 0; v < width; v += lanes) {
-      transform_weight(taps + c * width + v, step, out + c * width + v, run.cut.points_stride);
+      transform_weight(taps.first + c * taps.channel + v, taps.tap, out + c * width + v, run.cut.points_stride);
     }
   }
 }
@@ -78,12 +90,13 @@ void winograd_weights(const WinogradRun& run, int64_t unit, int worker) {
   const int64_t count = run.packed() ? std::min(kWeightSlab, channels - c0) : channels;
   for (int64_t n = first; n < end; n += panel_width()) {
     const int64_t width = panel_columns(p.n - n);
+    Taps from{taps, width, count * width};
     if (run.packed()) {
-      load_taps(run, n, width, c0, count, taps);
+      from = load_taps(run, n, width, c0, count, taps);
     } else {
       pack_weight_panel(p.b, p.a, n, std::min(width, p.n - n), width, taps);
     }
-    transform_taps(run, taps, count * width, count, width, run.shared + n * channels + c0 * width);
+    transform_taps(run, from, count, width, run.shared + n * channels + c0 * width);
   }
 }
 
@@ -99,13 +112,12 @@ HWY_INLINE void panel_weights(const WinogradRun& run, int64_t first, int64_t end
     float* out = worker + run.cut.weights + (n - first) * run.cut.kc;
     if (!run.packed()) {
       const float* panel = taps + 9 * channels * (n - first);
-      transform_taps(run, panel + c0 * width, channels * width, depth, width, out);
+      transform_taps(run, {panel + c0 * width, width, channels * width}, depth, width, out);
       continue;
     }
     for (int64_t c = 0; c < depth; c += kWeightSlab) {
       const int64_t count = std::min(kWeightSlab, depth - c);
-      load_taps(run, n, width, c0 + c, count, taps);
-      transform_taps(run, taps, count * width, count, width, out + c * width);
+      transform_taps(run, load_taps(run, n, width, c0 + c, count, taps), count, width, out + c * width);
     }
   }
 }

@@ -1,6 +1,5 @@
-// Bytes: x and b read once per cache block, y written once. A weight of a plain type is packed once per plan; blocks
-// are read as they are where x has few rows; any other b is packed at every call, to f32 panels in scratch, 32 MiB at
-// most at once.
+// Bytes: x and b read once per cache block, y written once. A weight is packed once per plan; any other b at every
+// call, to f32 panels in scratch, 32 MiB at most at once.
 #include <algorithm>
 
 #include "ops/cpu_blocks/block_weight.h"
@@ -120,11 +119,10 @@ Result<Minted<MatmulCpu>> MatmulCpu::plan(const TypedCall<Matmul>& call, const D
   // One b for all products, the same in every run.
   const auto one_b = [](const Level& loop) { return loop.b == 0; };
   params.packed =
-      call.inputs[1].constant && packs_once(b.dtype) && std::all_of(params.loops.begin(), params.loops.end(), one_b);
+      call.inputs[1].constant && gemm_packs(p) && std::all_of(params.loops.begin(), params.loops.end(), one_b);
   PackedInput packed;
   if (params.packed) packed = gemm_packed_input(1, p);
-  const bool ready = params.packed || gemm_reads_blocks(p);
-  const auto scratch = static_cast<int64_t>(gemm_scratch_bytes(p.m(), p.n, k, traits.threads, ready));
+  const auto scratch = static_cast<int64_t>(gemm_scratch_bytes(p.m(), p.n, k, traits.threads, params.packed));
   return Minted<MatmulCpu>(std::move(params), scratch, std::move(packed));
 }
 

@@ -48,7 +48,7 @@ Result<Minted<MatmulIdCpu>> MatmulIdCpu::plan(const TypedCall<MatmulId>& call, c
            to_64(rows * k * unit_bytes(x.dtype)),
            to_64(rows * n * unit_bytes(out.dtype)),
            traits.threads};
-  const bool packs = call.inputs[1].constant && packs_once(w.dtype);
+  const bool packs = call.inputs[1].constant && gemm_packs(problem(p, rows));
   PackedInput packed;
   if (packs) packed = gemm_packed_input(1, problem(p, rows), w.shape[0]);
   if (packs && w.shape[0] > 0) p.packed_bytes = packed.bytes / w.shape[0];
