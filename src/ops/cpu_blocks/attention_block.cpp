@@ -96,39 +96,61 @@ HWY_INLINE const std::byte* tensor_at(const AttentionTensor& t, int64_t batch, i
          (batch * t.batch_stride + row * t.row_stride + head * t.head_stride) * unit_bytes(t.dtype);
 }
 
+// Rows of f32 side by side, which need not be converted or gathered; null where they are not.
+HWY_INLINE float* plain_rows(const void* data, const AttentionTensor& t) {
+  const bool plain =
+      t.dtype == DType::f32 && t.channel_stride == 1 && reinterpret_cast<uintptr_t>(data) % alignof(float) == 0;
+  return plain ? static_cast<float*>(const_cast<void*>(data)) : nullptr;
+}
+
 // Keys [key, key + count) as tiles [channel][kMr] of keys, values behind them as tiles [key][kMr] of channels; the last
 // tile of either is as wide as there are keys or channels left.
-HWY_INLINE void pack_keys(const AttentionRun& run, const AttentionPlace& at, int64_t key, int64_t count, float* keys) {
+HWY_INLINE void pack_keys(const AttentionRun& run, const AttentionPlace& at, int64_t key, int64_t count, float* out) {
   const AttentionProblem& p = *run.problem;
   const int64_t bytes = unit_bytes(p.k.dtype);
   HWY_ALIGN float stage[kMr * kPackSlab];
   for (int64_t n = 0; n < count; n += kMr) {
     const int64_t width = std::min<int64_t>(kMr, count - n);
     const std::byte* source = tensor_at(p.k, at.batch, key + n, at.kv_head);
+    if (const float* rows = plain_rows(source, p.k); rows != nullptr) {
+      transpose_rows(rows, p.k.row_stride, width, p.d, out + n * p.d, width);
+      continue;
+    }
     for (int64_t c = 0; c < p.d; c += kPackSlab) {
       const int64_t channels = std::min(kPackSlab, p.d - c);
       for (int64_t r = 0; r < width; ++r) {
         load_row(p.k.dtype, source + (r * p.k.row_stride + c * p.k.channel_stride) * bytes, p.k.channel_stride,
                  static_cast<size_t>(channels), stage + r * kPackSlab);
       }
-      transpose_rows(stage, kPackSlab, width, channels, keys + n * p.d + c * width, width);
+      transpose_rows(stage, kPackSlab, width, channels, out + n * p.d + c * width, width);
     }
   }
+}
+HWY_INLINE void pack_values(const AttentionRun& run, const AttentionPlace& at, int64_t key, int64_t count, float* out) {
+  const AttentionProblem& p = *run.problem;
+  const int64_t bytes = unit_bytes(p.v.dtype);
   constexpr int64_t kSlab = kPackSlab / kMr * kMr;  // channels at once: whole tiles
-  float* values = keys + run.cut.values;
+  HWY_ALIGN float stage[kSlab + 16];
+  const std::byte* source = tensor_at(p.v, at.batch, key, at.kv_head);
+  const float* const plain = plain_rows(source, p.v);
   for (int64_t c = 0; c < p.d; c += kSlab) {
     const int64_t channels = std::min(kSlab, p.d - c);
-    const std::byte* source =
-        tensor_at(p.v, at.batch, key, at.kv_head) + c * p.v.channel_stride * unit_bytes(p.v.dtype);
     for (int64_t j = 0; j < count; ++j) {
-      load_row(p.v.dtype, source + j * p.v.row_stride * unit_bytes(p.v.dtype), p.v.channel_stride,
-               static_cast<size_t>(channels), stage);
+      const float* row = plain == nullptr ? stage : plain + j * p.v.row_stride + c;
+      if (plain == nullptr) {
+        load_row(p.v.dtype, source + (j * p.v.row_stride + c * p.v.channel_stride) * bytes, p.v.channel_stride,
+                 static_cast<size_t>(channels), stage);
+      }
       for (int64_t t = 0; t < channels; t += kMr) {
         const int64_t width = std::min<int64_t>(kMr, channels - t);
-        copy_few(stage + t, width, values + (c + t) * count + j * width);
+        copy_few(row + t, width, out + (c + t) * count + j * width);
       }
     }
   }
+}
+HWY_INLINE void pack_block(const AttentionRun& run, const AttentionPlace& at, int64_t key, int64_t count, float* out) {
+  pack_keys(run, at, key, count, out);
+  pack_values(run, at, key, count, out + run.cut.values);
 }
 
 // Rows of q as [channel][width], rows that there are not as zeros. Scores become powers of four: the scale and log4(e)
@@ -136,8 +158,12 @@ HWY_INLINE void pack_keys(const AttentionRun& run, const AttentionPlace& at, int
 HWY_INLINE void pack_queries(const AttentionRun& run, const AttentionPlace& panel, int64_t width, float* out) {
   const AttentionProblem& p = *run.problem;
   const VF factor = hn::Set(DF(), p.scale * kLog4E);
-  pack_panel(p.q.dtype, tensor_at(p.q, panel.batch, panel.row, panel.head), p.q.row_stride, p.q.channel_stride,
-             panel.rows, width, p.d, out);
+  const std::byte* source = tensor_at(p.q, panel.batch, panel.row, panel.head);
+  if (const float* rows = plain_rows(source, p.q); rows != nullptr && panel.rows == width) {
+    transpose_rows(rows, p.q.row_stride, width, p.d, out, width);
+  } else {
+    pack_panel(p.q.dtype, source, p.q.row_stride, p.q.channel_stride, panel.rows, width, p.d, out);
+  }
   map_f32(out, out, static_cast<size_t>(p.d * width), [factor](VF v) HWY_ATTR { return hn::Mul(v, factor); });
 }
 
@@ -198,13 +224,16 @@ HWY_INLINE void finish_panel(const AttentionRun& run, const AttentionPlace& pane
       hn::StoreU(hn::IfThenZeroElse(none, hn::Mul(hn::LoadU(d, at), weight)), d, at);
     }
   }
-  transpose_rows(sums, width, p.d, width, rows, run.cut.row_stride);
   const AttentionTensor& map = p.out_map;
+  const int64_t offset = panel.batch * map.batch_stride + panel.row * map.row_stride + panel.head * map.head_stride;
+  std::byte* out = static_cast<std::byte*>(p.out) + offset * unit_bytes(map.dtype);
+  if (float* target = plain_rows(out, map); target != nullptr) {
+    return transpose_rows(sums, width, p.d, panel.rows, target, map.row_stride);
+  }
+  transpose_rows(sums, width, p.d, panel.rows, rows, run.cut.row_stride);
   for (int64_t r = 0; r < panel.rows; ++r) {
-    const int64_t offset =
-        panel.batch * map.batch_stride + (panel.row + r) * map.row_stride + panel.head * map.head_stride;
     store_row(map.dtype, rows + r * run.cut.row_stride, static_cast<size_t>(p.d),
-              static_cast<std::byte*>(p.out) + offset * unit_bytes(map.dtype), map.channel_stride);
+              out + r * map.row_stride * unit_bytes(map.dtype), map.channel_stride);
   }
 }
 
@@ -216,7 +245,7 @@ void attention_keys(const AttentionRun& run, int64_t unit) {
   at.batch = head / p.kv_heads;
   at.kv_head = head % p.kv_heads;
   const int64_t count = std::min(kAttentionKeys, run.keys_of(at.batch) - key);
-  if (count > 0) pack_keys(run, at, key, count, run.shared + unit * run.cut.block_floats);
+  if (count > 0) pack_block(run, at, key, count, run.shared + unit * run.cut.block_floats);
 }
 
 // Calls f(panel, its first row counted from the chunk's, its width) for the panels of a chunk.
@@ -254,7 +283,7 @@ void attention_chunk(const AttentionRun& run, int64_t chunk, int worker) {
     block.count = std::min(kAttentionKeys, length - key);
     block.keys = run.shared + (in_group * cut.key_blocks + key / kAttentionKeys) * cut.block_floats;
     if (cut.group == 0) {
-      pack_keys(run, at, key, block.count, scratch + cut.keys);
+      pack_block(run, at, key, block.count, scratch + cut.keys);
       block.keys = scratch + cut.keys;
     }
     block.values = block.keys + cut.values;
