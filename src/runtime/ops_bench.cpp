@@ -181,9 +181,10 @@ double OpsBench::roof_fraction(const OpTiming& t) const {
 }
 
 std::string OpsBench::ceilings() const {
-  char line[120];
-  std::snprintf(line, sizeof line, "%d threads: copy %.1f GB/s, multiply-add peak %.0f GFLOP/s\n", threads, copy_gbs,
-                peak_gflops);
+  char line[160];
+  std::snprintf(line, sizeof line,
+                "%d threads: memcpy %.1f GB/s, copies past the caches %.1f GB/s, multiply-add peak %.0f GFLOP/s\n",
+                threads, copy_gbs, stream_gbs, peak_gflops);
   return line;
 }
 
@@ -223,6 +224,7 @@ namespace {
 // a measurement smaller.
 void measure_ceilings(ThreadPool& pool, OpsBench& bench) {
   bench.copy_gbs = std::max(bench.copy_gbs, measure_copy_bandwidth_gbs(pool));
+  bench.stream_gbs = std::max(bench.stream_gbs, measure_copy_bandwidth_gbs(pool, true));
   bench.peak_gflops = std::max(bench.peak_gflops, measure_fma_peak_gflops(pool));
 }
 

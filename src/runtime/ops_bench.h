@@ -22,7 +22,8 @@ struct OpTiming {
 };
 
 struct OpsBench {
-  double copy_gbs = 0, peak_gflops = 0;  // the ceilings
+  double copy_gbs = 0, peak_gflops = 0;  // the ceilings: of memcpy, and of multiply-adds
+  double stream_gbs = 0;                 // copies past the caches, which percentages are not of
   int threads = 1;
   std::vector<OpTiming> timings;
   // Time at the ceilings (the later of memory and arithmetic) over the time taken.

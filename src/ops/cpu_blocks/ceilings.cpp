@@ -73,7 +73,7 @@ double measure_fma_peak_gflops(ThreadPool& pool) {
   return best;
 }
 
-double measure_copy_bandwidth_gbs(ThreadPool& pool) {
+double measure_copy_bandwidth_gbs(ThreadPool& pool, bool past_caches) {
   constexpr size_t kBytes = size_t{128} << 20;
   constexpr size_t kChunk = size_t{1} << 20;
   const auto system = std::make_shared<SystemAllocator>();
@@ -85,8 +85,7 @@ double measure_copy_bandwidth_gbs(ThreadPool& pool) {
   std::byte* target = to->data();
   const std::byte* source = from->data();
   double best = 0;
-  for (int run = 0; run < 10; ++run) {
-    const bool past_caches = run % 2 == 1;
+  for (int run = 0; run < 5; ++run) {
     const auto start = Clock::now();
     pool.parallel_for(kBytes / kChunk, [target, source, past_caches](int64_t chunk, int) {
       const size_t offset = static_cast<size_t>(chunk) * kChunk;
