@@ -25,8 +25,8 @@ struct BinaryCpu {
     return Minted<BinaryCpu>({b, call.out(), make_elementwise(call.out(), {a, b})});
   }
   static Status run(const Minted<BinaryCpu>& plan, CpuRun& run) {
-    const auto row = [](DType dtype, const std::byte* const* in, std::byte* out, size_t n) {
-      binary_row(kFunction, dtype, in[0], in[1], out, n);
+    const auto row = [](RowFormat format, const std::byte* const* in, std::byte* out, size_t n) {
+      binary_row(kFunction, format, in[0], in[1], out, n);
     };
     if constexpr (O::kind == OpKind::inplace) {
       TensorDesc b = plan->b;

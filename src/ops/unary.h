@@ -24,8 +24,8 @@ struct UnaryCpu {
   static Status run(const Minted<UnaryCpu>& plan, CpuRun& run) {
     const Activation function = plan->function;
     run_elementwise(run, plan->loop, {run.inputs[0]}, run.output,
-                    [function](DType dtype, const std::byte* const* in, std::byte* out, size_t n) {
-                      activation_row(function, dtype, in[0], out, n);
+                    [function](RowFormat format, const std::byte* const* in, std::byte* out, size_t n) {
+                      activation_row(function, format, in[0], out, n);
                     });
     return {};
   }
@@ -57,8 +57,8 @@ struct GatedCpu {
     const std::byte* value = run.inputs[0] + (plan->gate_first ? plan->second : 0);
     const Activation function = plan->function;
     run_elementwise(run, plan->loop, {gate, value}, run.output,
-                    [function](DType dtype, const std::byte* const* in, std::byte* out, size_t n) {
-                      gated_row(function, dtype, in[0], in[1], out, n);
+                    [function](RowFormat format, const std::byte* const* in, std::byte* out, size_t n) {
+                      gated_row(function, format, in[0], in[1], out, n);
                     });
     return {};
   }

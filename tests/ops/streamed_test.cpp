@@ -23,8 +23,8 @@
 namespace chiaro {
 namespace {
 
-// Two pictures are beyond kStreamBytes, one is not; rows are no whole number of cache lines.
-constexpr int64_t kLength = 33, kHeads = 260, kWidth = 1000;
+// Two pictures are beyond kStreamBytes, one is not; rows are whole cache lines, as kernels want them for it.
+constexpr int64_t kLength = 33, kHeads = 260, kWidth = 1024;
 constexpr int64_t kPicture = kLength * kHeads * kWidth;
 static_assert(2 * kPicture * 2 >= kStreamBytes && kPicture * 2 < kStreamBytes);
 

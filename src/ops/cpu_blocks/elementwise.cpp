@@ -38,22 +38,6 @@ bool in_dense_runs(const Elementwise& plan, const std::byte* const* in, const st
   return all_flat || plan.nest.inner_size() >= kLongRun;
 }
 
-// Rows of one run, used where they lie; where the result streams, by way of a piece that stays in the first-level
-// cache.
-void compute_run(const RowFunction& row, DType dtype, size_t inputs, const std::byte* const* in, std::byte* out,
-                 int64_t n, bool streams) {
-  if (!streams) return row(dtype, in, out, static_cast<size_t>(n));
-  alignas(64) std::byte stage[kPiece * sizeof(float)];
-  const int64_t unit = unit_bytes(dtype);
-  for (int64_t at = 0; at < n; at += kPiece) {
-    const auto count = static_cast<size_t>(std::min(kPiece, n - at));
-    std::array<const std::byte*, Nest::kMaxOperands> rows{};
-    for (size_t k = 0; k < inputs; ++k) rows[k] = in[k] + at * unit;
-    row(dtype, rows.data(), stage, count);
-    stream_bytes(out + at * unit, stage, count * static_cast<size_t>(unit));
-  }
-}
-
 // Operands in dense runs, used where they lie.
 void run_in_place(const CpuRun& run, const Elementwise& plan, const std::byte* const* in, std::byte* out,
                   const RowFunction& row) {
@@ -80,7 +64,9 @@ void run_in_place(const CpuRun& run, const Elementwise& plan, const std::byte* c
     for (size_t r = 0; r < runs; ++r) {
       std::array<const std::byte*, Nest::kMaxOperands> rows{};
       for (size_t k = 0; k < plan.inputs; ++k) rows[k] = in[k] + offsets[k + 1][r] * unit;
-      compute_run(row, plan.dtypes[0], plan.inputs, rows.data(), out + offsets[0][r] * unit, lengths[r], streaming);
+      std::byte* const target = out + offsets[0][r] * unit;
+      const bool aligned = reinterpret_cast<uintptr_t>(target) % kStreamAlignment == 0;
+      row({plan.dtypes[0], streaming && aligned}, rows.data(), target, static_cast<size_t>(lengths[r]));
     }
     if (streaming) stream_end();
   });

@@ -9,6 +9,7 @@
 #include <functional>
 #include <vector>
 
+#include "ops/cpu_blocks/elementwise_rows.h"
 #include "ops/cpu_kernel.h"
 #include "ops/strided.h"
 
@@ -36,7 +37,7 @@ Elementwise make_elementwise(const TensorDesc& out, std::initializer_list<Tensor
 
 // n elements of every input to n elements of the output, all dense in one dtype: that of the operands, or f32 where
 // they were gathered. `out` may equal an input row.
-using RowFunction = std::function<void(DType dtype, const std::byte* const* in, std::byte* out, size_t n)>;
+using RowFunction = std::function<void(RowFormat format, const std::byte* const* in, std::byte* out, size_t n)>;
 void run_elementwise(const CpuRun& run, const Elementwise& plan, std::initializer_list<const std::byte*> in,
                      std::byte* out, const RowFunction& row);
 

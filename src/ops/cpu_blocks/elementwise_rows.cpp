@@ -14,12 +14,15 @@ namespace HWY_NAMESPACE {
 
 struct IoF32 : LoadF32, StoreF32 {
   using Raw = float;
+  using Stream = StreamF32;
 };
 struct IoF16 : LoadF16, StoreF16 {
   using Raw = uint16_t;
+  using Stream = StreamF16;
 };
 struct IoBf16 : LoadBf16, StoreBf16 {
   using Raw = uint16_t;
+  using Stream = StreamBf16;
 };
 
 // The end of a row, filled up with its first element, so that padding raises no flag that no element raises.
@@ -32,8 +35,8 @@ struct Padded {
   HWY_ALIGN Raw lane[hn::MaxLanes(DF())];
 };
 
-// f(VF...) -> VF on rows of Io, converted in registers. The tail runs on padded vectors.
-template <class Io, class F, class... In>
+// f(VF...) -> VF on rows of Io, converted in registers and stored as Out does. The tail runs on padded vectors.
+template <class Io, class Out, class F, class... In>
 HWY_INLINE void zip_rows(typename Io::Raw* out, size_t n, F f, const In*... in) {
   using Raw = typename Io::Raw;
   const DF d;
@@ -42,8 +45,8 @@ HWY_INLINE void zip_rows(typename Io::Raw* out, size_t n, F f, const In*... in) 
   for (; i + 2 * lanes <= n; i += 2 * lanes) {
     const VF low = f(Io::load(in + i)...);
     const VF high = f(Io::load(in + i + lanes)...);
-    Io::store(low, out + i);
-    Io::store(high, out + i + lanes);
+    Out::store(low, out + i);
+    Out::store(high, out + i + lanes);
   }
   for (; i < n; i += lanes) {
     const size_t count = n - i < lanes ? n - i : lanes;
@@ -54,12 +57,19 @@ HWY_INLINE void zip_rows(typename Io::Raw* out, size_t n, F f, const In*... in) 
   }
 }
 
+template <class Io, class F, class... In>
+HWY_INLINE void zip_io(bool streams, void* out, size_t n, F f, const In*... in) {
+  using Raw = typename Io::Raw;
+  if (streams) return zip_rows<Io, typename Io::Stream>(static_cast<Raw*>(out), n, f, static_cast<const Raw*>(in)...);
+  zip_rows<Io, Io>(static_cast<Raw*>(out), n, f, static_cast<const Raw*>(in)...);
+}
+
 template <class F, class... In>
-HWY_INLINE void zip_dtype(DType dtype, void* out, size_t n, F f, const In*... in) {
-  switch (dtype) {
-    case DType::f32: return zip_rows<IoF32>(static_cast<float*>(out), n, f, static_cast<const float*>(in)...);
-    case DType::f16: return zip_rows<IoF16>(static_cast<uint16_t*>(out), n, f, static_cast<const uint16_t*>(in)...);
-    case DType::bf16: return zip_rows<IoBf16>(static_cast<uint16_t*>(out), n, f, static_cast<const uint16_t*>(in)...);
+HWY_INLINE void zip_dtype(RowFormat format, void* out, size_t n, F f, const In*... in) {
+  switch (format.dtype) {
+    case DType::f32: return zip_io<IoF32>(format.streams, out, n, f, in...);
+    case DType::f16: return zip_io<IoF16>(format.streams, out, n, f, in...);
+    case DType::bf16: return zip_io<IoBf16>(format.streams, out, n, f, in...);
     default: return;
   }
 }
@@ -71,36 +81,36 @@ HWY_INLINE void with_activation_of(Activation function, DType dtype, const Visit
   with_activation(function, visit);
 }
 
-void binary(BinaryFunction function, DType dtype, const void* a, const void* b, void* out, size_t n) {
+void binary(BinaryFunction function, RowFormat format, const void* a, const void* b, void* out, size_t n) {
   switch (function) {
     case BinaryFunction::plus:
       return zip_dtype(
-          dtype, out, n, [](VF x, VF y) HWY_ATTR { return hn::Add(x, y); }, a, b);
+          format, out, n, [](VF x, VF y) HWY_ATTR { return hn::Add(x, y); }, a, b);
     case BinaryFunction::minus:
       return zip_dtype(
-          dtype, out, n, [](VF x, VF y) HWY_ATTR { return hn::Sub(x, y); }, a, b);
+          format, out, n, [](VF x, VF y) HWY_ATTR { return hn::Sub(x, y); }, a, b);
     case BinaryFunction::times:
       return zip_dtype(
-          dtype, out, n, [](VF x, VF y) HWY_ATTR { return hn::Mul(x, y); }, a, b);
+          format, out, n, [](VF x, VF y) HWY_ATTR { return hn::Mul(x, y); }, a, b);
     case BinaryFunction::over:
       return zip_dtype(
-          dtype, out, n, [](VF x, VF y) HWY_ATTR { return hn::Div(x, y); }, a, b);
+          format, out, n, [](VF x, VF y) HWY_ATTR { return hn::Div(x, y); }, a, b);
   }
 }
 
-void affine(DType dtype, const void* x, float factor, float offset, void* out, size_t n) {
+void affine(RowFormat format, const void* x, float factor, float offset, void* out, size_t n) {
   const auto f = [=](VF v) HWY_ATTR { return hn::MulAdd(v, hn::Set(DF(), factor), hn::Set(DF(), offset)); };
-  zip_dtype(dtype, out, n, f, x);
+  zip_dtype(format, out, n, f, x);
 }
 
-void activation(Activation function, DType dtype, const void* x, void* out, size_t n) {
-  with_activation_of(function, dtype, [=](auto f) HWY_ATTR { zip_dtype(dtype, out, n, f, x); });
+void activation(Activation function, RowFormat format, const void* x, void* out, size_t n) {
+  with_activation_of(function, format.dtype, [=](auto f) HWY_ATTR { zip_dtype(format, out, n, f, x); });
 }
 
-void gated(Activation function, DType dtype, const void* gate, const void* value, void* out, size_t n) {
-  with_activation_of(function, dtype, [=](auto f) HWY_ATTR {
+void gated(Activation function, RowFormat format, const void* gate, const void* value, void* out, size_t n) {
+  with_activation_of(function, format.dtype, [=](auto f) HWY_ATTR {
     zip_dtype(
-        dtype, out, n, [f](VF g, VF v) HWY_ATTR { return hn::Mul(f(g), v); }, gate, value);
+        format, out, n, [f](VF g, VF v) HWY_ATTR { return hn::Mul(f(g), v); }, gate, value);
   });
 }
 
@@ -116,17 +126,17 @@ HWY_EXPORT(affine);
 HWY_EXPORT(activation);
 HWY_EXPORT(gated);
 
-void binary_row(BinaryFunction function, DType dtype, const void* a, const void* b, void* out, size_t n) {
-  HWY_DYNAMIC_DISPATCH(binary)(function, dtype, a, b, out, n);
+void binary_row(BinaryFunction function, RowFormat format, const void* a, const void* b, void* out, size_t n) {
+  HWY_DYNAMIC_DISPATCH(binary)(function, format, a, b, out, n);
 }
-void affine_row(DType dtype, const void* x, float factor, float offset, void* out, size_t n) {
-  HWY_DYNAMIC_DISPATCH(affine)(dtype, x, factor, offset, out, n);
+void affine_row(RowFormat format, const void* x, float factor, float offset, void* out, size_t n) {
+  HWY_DYNAMIC_DISPATCH(affine)(format, x, factor, offset, out, n);
 }
-void activation_row(Activation function, DType dtype, const void* x, void* out, size_t n) {
-  HWY_DYNAMIC_DISPATCH(activation)(function, dtype, x, out, n);
+void activation_row(Activation function, RowFormat format, const void* x, void* out, size_t n) {
+  HWY_DYNAMIC_DISPATCH(activation)(function, format, x, out, n);
 }
-void gated_row(Activation function, DType dtype, const void* gate, const void* value, void* out, size_t n) {
-  HWY_DYNAMIC_DISPATCH(gated)(function, dtype, gate, value, out, n);
+void gated_row(Activation function, RowFormat format, const void* gate, const void* value, void* out, size_t n) {
+  HWY_DYNAMIC_DISPATCH(gated)(function, format, gate, value, out, n);
 }
 
 }  // namespace chiaro

@@ -10,13 +10,22 @@
 
 namespace chiaro {
 
+// The dtype of a call's rows, and whether the result is written past the caches (stream_copy.h): from an address that
+// is a multiple of kStreamAlignment on.
+struct RowFormat {
+  DType dtype = DType::f32;
+  bool streams = false;
+  RowFormat(DType d, bool past_caches = false) : dtype(d), streams(past_caches) {}  // a dtype is a format
+};
+inline constexpr size_t kStreamAlignment = 64;
+
 enum class BinaryFunction { plus, minus, times, over };
 
-void binary_row(BinaryFunction function, DType dtype, const void* a, const void* b, void* out, size_t n);
+void binary_row(BinaryFunction function, RowFormat format, const void* a, const void* b, void* out, size_t n);
 // y = x * factor + offset, fused where the instruction set fuses.
-void affine_row(DType dtype, const void* x, float factor, float offset, void* out, size_t n);
-void activation_row(Activation activation, DType dtype, const void* x, void* out, size_t n);
+void affine_row(RowFormat format, const void* x, float factor, float offset, void* out, size_t n);
+void activation_row(Activation activation, RowFormat format, const void* x, void* out, size_t n);
 // y = activation(gate) * value.
-void gated_row(Activation activation, DType dtype, const void* gate, const void* value, void* out, size_t n);
+void gated_row(Activation activation, RowFormat format, const void* gate, const void* value, void* out, size_t n);
 
 }  // namespace chiaro

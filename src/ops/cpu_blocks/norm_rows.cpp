@@ -24,8 +24,8 @@ double square_sum(const typename Io::Raw* x, size_t n) {
   for (size_t i = 0; i < n; i += kPiece) {
     Sums4 s;
     s.clear();
-    each_vector<Io>(x + i, std::min(kPiece, n - i), hn::Zero(DF()),
-                    [&](VF v, int a) HWY_ATTR { s.v[a] = hn::MulAdd(v, v, s.v[a]); });
+    each_vector<Io, true>(x + i, std::min(kPiece, n - i), hn::Zero(DF()),
+                          [&](VF v, int a) HWY_ATTR { s.v[a] = hn::MulAdd(v, v, s.v[a]); });
     total += s.total();
   }
   return total;

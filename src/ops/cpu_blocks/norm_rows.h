@@ -48,6 +48,7 @@ void column_moments(const RowBlock& x, const float* center, float* s1, float* s2
 struct ColumnAffine {
   const float *center = nullptr, *scale = nullptr, *shift = nullptr;
   Activation act = Activation::none;
+  bool streams = false;  // y is written past the caches (stream_copy.h): its rows begin at multiples of 64 bytes
 };
 void affine_rows(const RowBlock& x, const ColumnAffine& affine, void* y, size_t y_pitch);
 

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "hwy/cache_control.h"
 #include "ops/cpu_blocks/simd_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,16 +23,19 @@ struct IoF32 {
   using Raw = float;
   using Load = LoadF32;
   using Store = StoreF32;
+  using Stream = StreamF32;
 };
 struct IoF16 {
   using Raw = uint16_t;
   using Load = LoadF16;
   using Store = StoreF16;
+  using Stream = StreamF16;
 };
 struct IoBf16 {
   using Raw = uint16_t;
   using Load = LoadBf16;
   using Store = StoreBf16;
+  using Stream = StreamBf16;
 };
 
 template <class Io>
@@ -60,13 +64,23 @@ HWY_INLINE void store_part(VF v, typename Io::Raw* y, size_t count) {
   std::memcpy(y, raw, count * sizeof(raw[0]));
 }
 
+// The first look at a row fetches what lies so far ahead: mostly the next rows, while the last looks at this one
+// compute.
+inline constexpr uintptr_t kAheadBytes = 4096;
+
 // Calls f(vector, accumulator 0..3) over a row; the last, partial vector is filled up with `fill`.
-template <class Io, class F>
+template <class Io, bool kFirstLook = false, class F>
 HWY_INLINE void each_vector(const typename Io::Raw* x, size_t n, VF fill, F f) {
   const DF d;
   const size_t lanes = hn::Lanes(d);
   size_t i = 0;
   for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    if constexpr (kFirstLook && sizeof(x[0]) == sizeof(float)) {
+      const uintptr_t ahead = reinterpret_cast<uintptr_t>(x + i) + kAheadBytes;
+      for (size_t line = 0; line < 4 * lanes * sizeof(x[0]); line += 64) {
+        hwy::Prefetch(reinterpret_cast<const std::byte*>(ahead + line));
+      }
+    }
     f(Io::Load::load(x + i), 0);
     f(Io::Load::load(x + i + lanes), 1);
     f(Io::Load::load(x + i + 2 * lanes), 2);
@@ -101,8 +115,8 @@ HWY_INLINE double sum_dense(const typename Io::Raw* x, size_t n) {
   for (size_t i = 0; i < n; i += kPiece) {
     Sums4 s;
     s.clear();
-    each_vector<Io>(x + i, std::min(kPiece, n - i), hn::Zero(DF()),
-                    [&](VF v, int a) HWY_ATTR { s.v[a] = hn::Add(s.v[a], v); });
+    each_vector<Io, true>(x + i, std::min(kPiece, n - i), hn::Zero(DF()),
+                          [&](VF v, int a) HWY_ATTR { s.v[a] = hn::Add(s.v[a], v); });
     total += s.total();
   }
   return total;

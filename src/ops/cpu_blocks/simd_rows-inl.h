@@ -153,23 +153,46 @@ struct StoreF16 {
     hn::Store(v, DF(), lanes);
     for (size_t i = 0; i < hn::Lanes(DF()); ++i) p[i] = f16_from_f32(lanes[i]);
 #else
-    const hn::Rebind<hwy::float16_t, DF> d16;
-    hn::StoreU(hn::BitCast(DU16(), hn::DemoteTo(d16, v)), DU16(), p);
+    hn::StoreU(code(v), DU16(), p);
 #endif
   }
+#if HWY_TARGET != HWY_SSE4 && HWY_TARGET != HWY_SSSE3
+  static HWY_INLINE hn::Vec<DU16> code(VF v) {
+    const hn::Rebind<hwy::float16_t, DF> d16;
+    return hn::BitCast(DU16(), hn::DemoteTo(d16, v));
+  }
+#endif
 };
 struct StoreBf16 {
   using Raw = uint16_t;
-  static HWY_INLINE void store(VF v, uint16_t* p) {
+  static HWY_INLINE void store(VF v, uint16_t* p) { hn::StoreU(code(v), DU16(), p); }
+  static HWY_INLINE hn::Vec<DU16> code(VF v) {
     const DU du;
     const auto x = hn::BitCast(du, v);
     const auto odd = hn::And(hn::ShiftRight<16>(x), hn::Set(du, 1u));
     const auto rounded = hn::ShiftRight<16>(hn::Add(x, hn::Add(hn::Set(du, 0x7FFFu), odd)));
     const auto quiet = hn::Or(hn::ShiftRight<16>(x), hn::Set(du, 0x40u));
     const auto bits = hn::IfThenElse(hn::RebindMask(du, hn::Eq(v, v)), rounded, quiet);
-    hn::StoreU(hn::DemoteTo(DU16(), hn::BitCast(DI(), bits)), DU16(), p);
+    return hn::DemoteTo(DU16(), hn::BitCast(DI(), bits));
   }
 };
+
+// The same past the caches (stream_copy.h), where there are instructions for it: p is a multiple of the vector's bytes.
+struct StreamF32 {
+  static HWY_INLINE void store(VF v, float* p) { hn::Stream(v, DF(), p); }
+};
+template <class S>
+struct StreamHalves {
+  static HWY_INLINE void store(VF v, uint16_t* p) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+    hn::Stream(S::code(v), DU16(), p);
+#else
+    S::store(v, p);
+#endif
+  }
+};
+using StreamF16 = StreamHalves<StoreF16>;
+using StreamBf16 = StreamHalves<StoreBf16>;
 
 template <class S>
 HWY_INLINE void store_any(const float* in, size_t n, std::byte* target, int64_t stride) {

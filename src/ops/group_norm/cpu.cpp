@@ -32,11 +32,7 @@ struct Layout {
   int64_t size() const { return channels / groups; }
   int64_t width() const { return buffer_floats(channels); }
   int64_t stage_floats() const { return blocks_direct ? 0 : buffer_floats(chunk_rows * channels); }
-  // Rows of step 3 that are computed at once before they are written past the caches; they stay in the first-level one.
-  int64_t stream_rows() const { return rows_per_chunk(channels, 2048, chunk_rows); }
-  int64_t worker_floats() const {
-    return stage_floats() + std::max(3 * width(), buffer_floats(stream_rows() * channels));
-  }
+  int64_t worker_floats() const { return stage_floats() + 3 * width(); }
   int64_t partial_bytes() const { return (pictures * chunks * groups * int64_t{sizeof(Partial)} + 63) / 64 * 64; }
   int64_t scratch_bytes() const {
     const int64_t floats = (3 * pictures + 2) * width() + workers * worker_floats();
@@ -195,40 +191,28 @@ struct GroupNormCpu {
   }
 
  private:
+  // Whether step 3 writes past the caches, which takes whole cache lines.
   static bool streams(const Layout& layout, const CpuRun& run) {
-    return layout.out.pitch() == layout.channels && run.output != run.inputs[0] &&
-           worth_streaming(layout.pictures * layout.in.rows * layout.channels * layout.out.unit);
+    const int64_t row = layout.channels * layout.out.unit, pitch = layout.out.pitch() * layout.out.unit;
+    return run.output != run.inputs[0] && worth_streaming(layout.pictures * layout.in.rows * row) && row % 64 == 0 &&
+           pitch % 64 == 0 && layout.out_step % 64 == 0 && reinterpret_cast<uintptr_t>(run.output) % 64 == 0;
   }
-  // Step 3 for results that no cache holds.
-  static void stream_chunk(const Layout& layout, RowBlock block, const ColumnAffine& affine, std::byte* y,
-                           float* buffer) {
-    const auto step = static_cast<size_t>(layout.stream_rows()), unit = static_cast<size_t>(layout.in.unit);
-    const auto* x = static_cast<const std::byte*>(block.data);
-    for (size_t left = block.rows; left > 0; left -= block.rows) {
-      block.rows = std::min(step, left);
-      block.data = x;
-      affine_rows(block, affine, buffer, block.n);
-      stream_bytes(y, reinterpret_cast<const std::byte*>(buffer), block.rows * block.n * unit);
-      x += block.rows * block.pitch * unit;
-      y += block.rows * block.n * unit;
-    }
-    stream_end();
-  }
-  // Step 3; `buffer` holds two rows, and stream_rows() of them.
+  // Step 3; `buffer` holds two rows.
   static void normalise_chunk(const Layout& layout, const Memory& memory, const CpuRun& run, int64_t picture,
                               int64_t first, int64_t rows, float* buffer) {
     const float* parameters = memory.affine + 3 * picture * layout.width();
     const bool fused = act_in_registers(layout.act);
-    const ColumnAffine affine{parameters, parameters + layout.width(), parameters + 2 * layout.width(),
-                              fused ? layout.act : Activation::none};
+    ColumnAffine affine{parameters, parameters + layout.width(), parameters + 2 * layout.width(),
+                        fused ? layout.act : Activation::none};
     const auto channels = static_cast<size_t>(layout.channels);
     const std::byte* x = run.inputs[0] + picture * layout.in_step;
     std::byte* y = run.output + picture * layout.out_step;
     if (layout.rows_direct && fused) {
-      RowBlock block{layout.in.dtype, x + layout.in.row_bytes(first), static_cast<size_t>(rows),
-                     static_cast<size_t>(layout.in.pitch()), channels};
-      if (streams(layout, run)) return stream_chunk(layout, block, affine, y + layout.out.row_bytes(first), buffer);
+      const RowBlock block{layout.in.dtype, x + layout.in.row_bytes(first), static_cast<size_t>(rows),
+                           static_cast<size_t>(layout.in.pitch()), channels};
+      affine.streams = streams(layout, run);
       affine_rows(block, affine, y + layout.out.row_bytes(first), static_cast<size_t>(layout.out.pitch()));
+      if (affine.streams) stream_end();
       return;
     }
     for (int64_t r = first; r < first + rows; ++r) {

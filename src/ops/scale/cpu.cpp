@@ -23,8 +23,8 @@ struct ScaleCpu {
   static Status run(const Minted<ScaleCpu>& plan, CpuRun& run) {
     const float factor = plan->factor, offset = plan->offset;
     run_elementwise(run, plan->loop, {run.inputs[0]}, run.output,
-                    [=](DType dtype, const std::byte* const* in, std::byte* out, size_t n) {
-                      affine_row(dtype, in[0], factor, offset, out, n);
+                    [=](RowFormat format, const std::byte* const* in, std::byte* out, size_t n) {
+                      affine_row(format, in[0], factor, offset, out, n);
                     });
     return {};
   }
