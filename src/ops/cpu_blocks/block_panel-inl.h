@@ -49,12 +49,19 @@ struct PanelCodes {
   static constexpr int kMiddle = kTable != 0 ? 128 : kMiddle_;
   static const int8_t* table() { return kTable == 1 ? blocks::kIq4Values : blocks::kFp4Doubled; }
 };
+// By name: gcc's sanitizers make no constants of addresses.
 template <class Layout>
-constexpr int table_of() {
-  return Layout::table() == nullptr ? 0 : Layout::table() == blocks::kIq4Values ? 1 : 2;
-}
+inline constexpr int kTableOf = 0;
+template <>
+inline constexpr int kTableOf<blocks::Iq4NlLayout> = 1;
+template <>
+inline constexpr int kTableOf<blocks::Iq4XsLayout> = 1;
+template <>
+inline constexpr int kTableOf<blocks::Mxfp4Layout> = 2;
+template <>
+inline constexpr int kTableOf<blocks::Nvfp4Layout> = 2;
 template <class Layout>
-using CodesOf = PanelCodes<PanelForm<Layout>::kLow, PanelForm<Layout>::kHigh, Layout::kMiddle, table_of<Layout>(),
+using CodesOf = PanelCodes<PanelForm<Layout>::kLow, PanelForm<Layout>::kHigh, Layout::kMiddle, kTableOf<Layout>,
                            Layout::kMinimum, Layout::kGroups>;
 
 // Where code i of a word is shifted to: bits 8 to 19 of the mantissa have the fewest constants and shifts.
