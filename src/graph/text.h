@@ -3,13 +3,13 @@
 //
 //   %0 = input "x" : f32[1,8,8,32]
 //   %1 = weight "norm.weight" : f16[32]
-//   %2 = group_norm(%0, _, _) {groups=8} : f32[1,8,8,32]  # down.0.norm
+//   %2 = group_norm(%0) {groups=8} : f32[1,8,8,32]  # down.0.norm
 //   %3 = mul_(%2, %1) : f32[1,8,8,32]
 //   output "y" %3
 //
-// Left out: attributes that have their default value; "_" is an optional input left out. Behind a type, strides follow
-// where the value is not dense: f32[4,8]{1,4}. `module="vae"` and `pin="cpu"` may stand between type and label. A host
-// function is written as its name: custom(%0) {fn="twice"}.
+// Left out: attributes that have their default value, and optional inputs behind the last that is given; "_" is one
+// that is left out before it. Behind a type, strides follow where the value is not dense: f32[4,8]{1,4}. `module="vae"`
+// and `pin="cpu"` may stand between type and label. A host function is written as its name: custom(%0) {fn="twice"}.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,8 @@
 // Graph text out.
 #include <fmt/format.h>
 
+#include <span>
+
 #include "graph/text.h"
 
 namespace chiaro {
@@ -41,8 +43,10 @@ std::string attrs_text(const Node& node) {
 }
 
 std::string node_text(const Graph& graph, const Node& node) {
+  std::span<const Value> given(node.inputs);
+  while (!given.empty() && !given.back().valid()) given = given.first(given.size() - 1);
   std::string inputs;
-  for (const Value v : node.inputs) inputs += (inputs.empty() ? "" : ", ") + value_text(v);
+  for (const Value v : given) inputs += (inputs.empty() ? "" : ", ") + value_text(v);
   std::string line = fmt::format("{} = {}({}){} : {}", value_text(node.output), node.op->name, inputs, attrs_text(node),
                                  graph.info(node.output).desc.text());
   if (!node.module.empty()) line += " module=" + in_quotes(node.module);

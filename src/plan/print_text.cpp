@@ -1,5 +1,6 @@
 // A plan as text: what it costs first, then segment by segment what runs. The same plan gives the same text.
 #include <algorithm>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -134,7 +135,9 @@ class PlanText {
   void kernel(const PlanStep& step) {
     const Node& node = plan_.graph.nodes()[static_cast<size_t>(step.node)];
     add("{:<24} {} =", step.kernel.kernel(), place(step.output, step.device));
-    for (const MemRef& in : step.inputs) out_ += " " + place(in, step.device);
+    std::span<const MemRef> given(step.inputs);
+    while (!given.empty() && given.back().region == Region::none) given = given.first(given.size() - 1);
+    for (const MemRef& in : given) out_ += " " + place(in, step.device);
     add(" : {}{}{}", plan_.graph.info(node.output).desc.text(), node.moved.empty() ? "" : "  (moved)",
         node.on_copy ? "  (on a copy)" : "");
     add("{}\n", node.label.empty() ? "" : "  # " + node.label);

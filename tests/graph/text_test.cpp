@@ -39,6 +39,7 @@ TEST(GraphText, RoundTripIsTheIdentity) {
   EXPECT_EQ(graph->nodes()[2].pin, "cpu");
   EXPECT_NE(once.find("groups=8"), std::string::npos);
   EXPECT_EQ(once.find("eps="), std::string::npos) << "defaults are left out";
+  EXPECT_NE(once.find("group_norm(%0) {"), std::string::npos) << "inputs that are left out at the end, too";
 }
 
 TEST(GraphText, MistakesNameTheirLine) {
