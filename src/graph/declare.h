@@ -13,7 +13,8 @@
 //   inline constexpr OpCall<Silu> silu{};      // silu(g, x) in models;  silu(g, {attrs}, x) with attributes
 //   const OpDef& op_def_silu();                // defined in reference.cpp: return op_def<Silu>();
 //
-// Optional members: variadic, deterministic, fuses_as (graph/op.h), and `static ElementwiseStep step(const Attrs&)`.
+// Optional members: variadic, deterministic, fuses_as, scales_as, multiplies_as, prologue (graph/op.h), and `static
+// ElementwiseStep step(const Attrs&)`.
 // Kind view: `static Result<ViewResult> view(const Attrs&, InputDescs)` instead of infer. Kind inplace: infer checks
 // shapes and returns the first input's description; reference computes the new contents of the first input's view.
 #pragma once
@@ -74,6 +75,9 @@ OpDef make_op_def() {
   if constexpr (requires { O::variadic; }) def.variadic = O::variadic;
   if constexpr (requires { O::deterministic; }) def.deterministic = O::deterministic;
   if constexpr (requires { O::fuses_as; }) def.fuses_as = O::fuses_as;
+  if constexpr (requires { O::scales_as; }) def.scales_as = O::scales_as;
+  if constexpr (requires { O::multiplies_as; }) def.multiplies_as = O::multiplies_as;
+  if constexpr (requires { O::prologue; }) def.prologue = O::prologue;
   def.default_attrs = encode_attrs(typename O::Attrs{});
   def.alias = O::alias;
   def.check_attrs = [](const AttrMap& map) -> Status {

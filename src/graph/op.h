@@ -43,6 +43,13 @@ struct ElementwiseStep {
   double scale = 1, shift = 0;  // of "scale" alone
 };
 
+// An op that comes before another one and can be computed by it: where the first input of the latter is its result, the
+// rewrite takes its inputs in place of that. Its further inputs go to inputs of the same name, which must be absent,
+// its attributes to attributes of the same name; others have their default. `flag` is the attribute that says so.
+struct Prologue {
+  std::string_view op, flag, rewrite;  // "rope" for fuse.rope; empty for other ops
+};
+
 // A dense tensor in double precision, for references. `present` is false for an optional input left out.
 struct RefTensor {
   Shape shape;
@@ -70,6 +77,12 @@ struct OpDef {
   // For an op that can take what follows it (inputs "weight", "bias", "residual", attribute "act"): which rewrite of
   // the fuse pass does that, "norm" for fuse.norm. Empty for other ops.
   std::string_view fuses_as;
+  // For one of these that takes a factor behind its activation (input "scale"), and then a term (input "shift", or its
+  // "residual"): which rewrite does that, "modulate" for fuse.modulate, where the factor stretches to the result, and
+  // where it has the result's own shape.
+  std::string_view scales_as, multiplies_as;
+  // For an op that can compute what makes its first input.
+  Prologue prologue;
 
   Status (*check_attrs)(const AttrMap&) = nullptr;
   // Shape and dtype of the output (compute), or checks only (inplace: the result is the first input's view).

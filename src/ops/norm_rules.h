@@ -1,4 +1,4 @@
-// Shape rules and the double-precision row formula that layer_norm, rms_norm and group_norm share.
+// Shape rules and the double-precision formulas that layer_norm, rms_norm and group_norm share.
 #pragma once
 
 #include "graph/op.h"
@@ -16,5 +16,11 @@ inline double norm_affine(double normalised, std::span<const RefTensor> in, size
   if (in.size() > 2 && in[2].present) y += in[2].data[c];
   return activate(act, y);
 }
+
+// Input `scale` and the one behind it, where present: plain float tensors that stretch to x, each with x's last
+// dimension.
+Status check_modulation(std::string_view op, InputDescs in, size_t scale);
+// out = out * scale + shift, of what is present.
+void modulate_reference(std::span<const RefTensor> in, size_t scale, RefTensor& out);
 
 }  // namespace chiaro

@@ -7,13 +7,13 @@
 
 namespace chiaro {
 
-// Whether the kernels take the operands of a product with bias and residual: x f32, f16 or bf16, the others of any type
-// that load() reads, all within 32-bit offsets. Errors: unsupported. `blocks`: the weight is in blocks that the kernel
-// decodes.
+// Whether the kernels take the operands of a product with bias, residual, scale: x f32, f16 or bf16, the others of any
+// type that load() reads, all within 32-bit offsets. Errors: unsupported. `blocks`: the weight is in blocks that the
+// kernel decodes.
 template <class O>
 Status gpu_check_product(std::string_view kernel, const TypedCall<O>& call, bool blocks) {
   if (!gpu_storable(call.in(0).dtype)) return kernel_refusal(kernel, call.in(0).text(), "x in f32, f16 or bf16");
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i) {
     if (!call.has(i)) continue;
     if (!gpu_loadable(call.in(i).dtype) && !(i == 1 && blocks)) {
       return kernel_refusal(kernel, call.in(i).text(), i == 1 ? "a plain type or whole blocks" : "plain types");

@@ -27,7 +27,8 @@ constexpr std::array kGraphPasses{
     GraphPassEntry{"pack", &pass_pack, true},
 };
 // Rewrites of fuse that can be left out one by one.
-constexpr std::array<std::string_view, 4> kRewrites{"fuse.norm", "fuse.conv", "fuse.matmul", "fuse.elementwise"};
+constexpr std::array<std::string_view, 8> kRewrites{"fuse.norm", "fuse.conv",   "fuse.matmul", "fuse.modulate",
+                                                    "fuse.gate", "fuse.swiglu", "fuse.rope",   "fuse.elementwise"};
 
 // Runs one pass, timed, into the plan's report.
 template <class F>
@@ -149,6 +150,10 @@ Status run_schedule_passes(ExecutionPlan& plan, PassContext& context) {
 }
 
 }  // namespace
+
+std::span<const std::string_view> fuse_rewrites() {
+  return kRewrites;
+}
 
 bool PassContext::skips(std::string_view name) const {
   if (name == "fuse" && !options.fuse) return true;

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -128,9 +129,12 @@ struct PlanOptions {
   bool reuse = true;  // let results take the memory of operands that die (implicit in-place)
   Placement placement = {};
   ArenaFit arena = ArenaFit::greedy_by_size;
-  std::vector<std::string> skip = {};  // passes, or rewrites of fuse ("fuse.norm"), that are left out
+  std::vector<std::string> skip = {};  // passes, or rewrites of fuse (fuse_rewrites()), that are left out
   bool verify = true;                  // off in tests of what else stops a wrong plan
 };
+
+// The rewrites of the fuse pass, by the names that PlanOptions::skip takes: "fuse.norm", ...
+std::span<const std::string_view> fuse_rewrites();
 
 // Errors: unsupported where a node has no kernel and no decomposition on the devices, with every refusal and its
 // values; usage for names in `options` that are no device, module or pass.

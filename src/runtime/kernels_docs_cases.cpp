@@ -48,6 +48,10 @@ void add_norms(std::vector<KernelCall>& calls) {
   calls.push_back({{"mean", {{"axes", std::vector<int64_t>{-1}}}, {{{2, 64, 64, 320}}}}, {{{2, 8, 8, 320}}}});
   calls.push_back({{"rope_apply", {}, {{{1, 4096, 24, 128}}, {.shape = {4096, 64, 2, 2}, .activation = false}}},
                    {{{1, 16, 2, 128}}, {.shape = {16, 64, 2, 2}, .activation = false}}});
+  calls.push_back({{"rope_apply",
+                    {{"norm", true}},
+                    {{{1, 4096, 24, 128}}, {.shape = {4096, 64, 2, 2}, .activation = false}, parameter(128)}},
+                   {{{1, 16, 2, 128}}, {.shape = {16, 64, 2, 2}, .activation = false}, parameter(128)}});
 }
 
 void add_products(std::vector<KernelCall>& calls) {

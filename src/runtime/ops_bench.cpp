@@ -71,7 +71,7 @@ class Timing {
     std::vector<const TensorDesc*> pointers;
     for (const BenchInput& in : case_.inputs) descs_.push_back(described(in, options_.dtype));
     while (descs_.size() < op_.inputs.size() && !op_.variadic) descs_.emplace_back();
-    for (size_t i = 0; i < descs_.size(); ++i) pointers.push_back(i < case_.inputs.size() ? &descs_[i] : nullptr);
+    for (size_t i = 0; i < descs_.size(); ++i) pointers.push_back(given(i) ? &descs_[i] : nullptr);
     CHIARO_ASSIGN(out_, op_.infer(attrs, pointers));
     describe(attrs);
     const Cost cost = op_.cost(attrs, pointers, out_);
@@ -85,8 +85,12 @@ class Timing {
     return options_.dry ? Status{} : time(plan);
   }
 
+  bool given(size_t i) const { return i < case_.inputs.size() && case_.inputs[i].shape.rank() > 0; }
+
   void describe(const AttrMap& attrs) {
-    for (size_t i = 0; i < case_.inputs.size(); ++i) result_.what += (i == 0 ? "" : " ") + descs_[i].text();
+    for (size_t i = 0; i < case_.inputs.size(); ++i) {
+      result_.what += (i == 0 ? "" : " ") + (given(i) ? descs_[i].text() : "_");
+    }
     for (const auto& [name, value] : attrs) {
       const AttrValue* usual = find_attr(op_.default_attrs, name);
       if (usual != nullptr && !(*usual == value)) result_.what += " " + name + "=" + attr_text(value);
@@ -96,8 +100,7 @@ class Timing {
   Result<KernelPlan> first_plan(const AttrMap& attrs) {
     std::vector<Operand> operands;
     for (size_t i = 0; i < descs_.size(); ++i) {
-      const bool present = i < case_.inputs.size();
-      operands.push_back({descs_[i], 64, present, present && case_.inputs[i].weight});
+      operands.push_back({descs_[i], 64, given(i), given(i) && case_.inputs[i].weight});
     }
     const Call call{&op_, &attrs, operands, {out_, 64, true}};
     Error error{ErrorCode::unsupported, "not run", "no kernel on this device", "", ""};
@@ -115,7 +118,7 @@ class Timing {
     launch.op = &op_;
     std::vector<std::unique_ptr<Buffer>> buffers;
     for (size_t i = 0; i < descs_.size(); ++i) {
-      if (i >= case_.inputs.size()) {
+      if (!given(i)) {
         launch.inputs.emplace_back();
         continue;
       }

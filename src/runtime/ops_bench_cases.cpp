@@ -21,6 +21,10 @@ void add_norms(std::vector<BenchCase>& cases) {
   cases.push_back({"layer_norm", {}, {{{2, 65536, 320}}, parameter(320), parameter(320)}});
   cases.push_back({"layer_norm", {}, {{{1, 4096, 3072}}, parameter(3072), parameter(3072)}});
   cases.push_back({"rms_norm", {}, {{{2, 32768, 640}}, parameter(640)}});
+  // What fuse.modulate makes in the transformers of Qwen-Image and Z-Image.
+  const BenchInput absent;
+  cases.push_back({"layer_norm", {}, {{{1, 4096, 3072}}, absent, absent, {{1, 1, 3072}}, {{1, 1, 3072}}}});
+  cases.push_back({"rms_norm", {}, {{{1, 4096, 3840}}, parameter(3840), {{1, 1, 3840}}, {{1, 4096, 3840}}}});
   cases.push_back({"softmax", {}, {{{1, 512, 4096}}}});
   cases.push_back({"softmax", {}, {{{1, 8192, 4096}}}});
   cases.push_back({"sum", {{"axes", std::vector<int64_t>{1, 2}}}, {{{4, 256, 256, 128}}}});
@@ -30,6 +34,9 @@ void add_norms(std::vector<BenchCase>& cases) {
   cases.push_back({"rope_apply",
                    {{"layout", std::string("split")}},
                    {{{1, 16384, 24, 128}}, {.shape = {16384, 64, 2, 2}, .activation = false}}});
+  cases.push_back({"rope_apply",
+                   {{"norm", true}},
+                   {{{1, 16384, 24, 128}}, {.shape = {16384, 64, 2, 2}, .activation = false}, parameter(128)}});
 }
 
 void add_elementwise(std::vector<BenchCase>& cases) {
@@ -69,6 +76,13 @@ void add_products(std::vector<BenchCase>& cases) {
   linear(4096, 320, 2560);
   linear(77, 768, 3072);
   linear(2, 320, 1280);
+  // With a gate and a residual, and as a gated unit.
+  const BenchInput absent;
+  cases.push_back(
+      {"matmul", {}, {{{1, 1024, 3072}}, weight({3072, 3072}), parameter(3072), {{1, 1024, 3072}}, {{1, 1, 3072}}}});
+  cases.push_back({"matmul",
+                   {{"act", std::string("silu")}},
+                   {{{1, 1024, 1024}}, weight({2736, 1024}), absent, absent, {{1, 1024, 2736}}}});
   cases.push_back({"matmul_id", {}, {{{512, 1024}}, weight({8, 1024, 1024}), {.shape = {512, 2}, .index = true}}});
   const auto conv = [&](int64_t size, int64_t in, int64_t out, int64_t kernel, int64_t stride) {
     const int64_t pad = kernel / 2;

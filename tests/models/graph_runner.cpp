@@ -38,6 +38,23 @@ Floats run_graph(const Result<Graph>& graph, Floats floats, Ints ints, const Run
   return results.ok() ? std::move(results).value() : Floats{};
 }
 
+void expect_golden_however_fused(const Result<Graph>& graph, const Floats& floats, const Ints& ints,
+                                 const std::string& name, const std::vector<float>& expected) {
+  const auto output = [&](const PlanOptions& plan, const std::string& how) {
+    Floats out = run_graph(graph, floats, ints, {.threads = 2, .plan = plan});
+    EXPECT_LT(relative_error(out[name], expected), kGoldenTolerance) << how;
+    return std::move(out[name]);
+  };
+  const std::vector<float> all = output({}, "all rewrites");
+  output({.fuse = false}, "no rewrites");
+  for (const std::string_view rewrite : fuse_rewrites()) {
+    const std::string left_out(rewrite);
+    const std::vector<float> without = output({.skip = {left_out}}, "without " + left_out);
+    // A norm's weight and bias are one multiply-add where they were two nodes.
+    EXPECT_TRUE(rewrite == "fuse.norm" || without == all) << "other bytes without " << left_out;
+  }
+}
+
 double relative_error(const std::vector<float>& actual, const std::vector<float>& expected) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (actual.size() != expected.size() || expected.empty()) return kInfinity;

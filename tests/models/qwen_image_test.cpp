@@ -43,10 +43,7 @@ TEST_P(QwenImageGolden, ReadsEverySettingAndTakesEveryTensorOnce) {
 TEST_P(QwenImageGolden, Output) {
   ASSERT_TRUE(config_.ok());
   const auto graph = build_qwen_image(*config_, golden_.weights, request());
-  for (const bool fuse : {true, false}) {
-    const auto out = run_graph(graph, inputs(), {}, {.threads = 2, .plan = {.fuse = fuse}});
-    EXPECT_LT(relative_error(out.at("out"), golden_.floats("output")), kGoldenTolerance) << "fuse " << fuse;
-  }
+  test::expect_golden_however_fused(graph, inputs(), {}, "out", golden_.floats("output"));
 }
 
 TEST_P(QwenImageGolden, OutputInBf16IsNear) {

@@ -35,14 +35,14 @@ class QwenTextGolden : public ::testing::TestWithParam<const char*> {
     return std::vector<T>(begin + first * width, begin + end * width);
   }
   // The longest difference of any text's states from the golden ones, each text alone and without padding.
-  double error(QwenTextRequest request, const char* golden, bool fuse = true) {
+  double error(QwenTextRequest request, const char* golden, const PlanOptions& plan = {}) {
     double worst = 0;
     for (size_t n = 0; n < lengths_.size(); ++n) {
       request.length = lengths_[n];
       const auto text = static_cast<int64_t>(n);
-      const auto out = run_graph(build_qwen_text(*config_, golden_.weights, request), {},
-                                 {{"ids", rows(golden_.ints("ids"), text, 0, request.length)}},
-                                 {.threads = 2, .plan = {.fuse = fuse}});
+      const auto out =
+          run_graph(build_qwen_text(*config_, golden_.weights, request), {},
+                    {{"ids", rows(golden_.ints("ids"), text, 0, request.length)}}, {.threads = 2, .plan = plan});
       const auto expected = rows(golden_.floats(golden), text, request.drop, request.length);
       worst = std::max(worst, relative_error(out.at("states"), expected));
     }
@@ -61,9 +61,12 @@ TEST_P(QwenTextGolden, ReadsEverySettingAndTakesEveryTensorOnce) {
 // The references are rows of padded batches: what stands behind a text has no part in it.
 TEST_P(QwenTextGolden, StatesOfRealTokensAlone) {
   ASSERT_TRUE(config_.ok());
-  for (const bool fuse : {true, false}) {
-    EXPECT_LT(error({}, "last", fuse), kGoldenTolerance) << "fuse " << fuse;
-    EXPECT_LT(error({.skip = 1, .final_norm = false}, "penultimate", fuse), kGoldenTolerance) << "fuse " << fuse;
+  std::vector<PlanOptions> plans{{}, {.fuse = false}};
+  for (const std::string_view rewrite : fuse_rewrites()) plans.push_back({.skip = {std::string(rewrite)}});
+  for (const PlanOptions& plan : plans) {
+    const std::string how = !plan.fuse ? "not fused" : plan.skip.empty() ? "fused" : "without " + plan.skip[0];
+    EXPECT_LT(error({}, "last", plan), kGoldenTolerance) << how;
+    EXPECT_LT(error({.skip = 1, .final_norm = false}, "penultimate", plan), kGoldenTolerance) << how;
   }
 }
 

@@ -46,10 +46,7 @@ TEST_P(ZImageGolden, ReadsEverySettingAndTakesEveryTensorOnce) {
 TEST_P(ZImageGolden, Output) {
   ASSERT_TRUE(config_.ok());
   const auto graph = build_zimage(*config_, golden_.weights, request());
-  for (const bool fuse : {true, false}) {
-    const auto out = run_graph(graph, inputs(), {}, {.threads = 2, .plan = {.fuse = fuse}});
-    EXPECT_LT(relative_error(out.at("out"), golden_.floats("output")), kGoldenTolerance) << "fuse " << fuse;
-  }
+  test::expect_golden_however_fused(graph, inputs(), {}, "out", golden_.floats("output"));
 }
 
 TEST_P(ZImageGolden, OutputInBf16IsNear) {

@@ -81,9 +81,11 @@ class DeviceMaker {
     o.fuse = !one_in(3);
     o.reuse = !one_in(5);
     o.arena = one_in(2) ? ArenaFit::greedy_by_size : one_in(2) ? ArenaFit::first_fit : ArenaFit::best_fit;
-    for (const char* name :
-         {"canonicalise", "fold_constants", "pack", "fuse.norm", "fuse.conv", "fuse.matmul", "fuse.elementwise"}) {
+    for (const char* name : {"canonicalise", "fold_constants", "pack"}) {
       if (one_in(8)) o.skip.emplace_back(name);
+    }
+    for (const std::string_view rewrite : fuse_rewrites()) {
+      if (one_in(8)) o.skip.emplace_back(rewrite);
     }
     for (const char* module : {"te", "diffusion", "vae", "all"}) {
       if (!one_in(3)) continue;

@@ -79,7 +79,7 @@ class GraphMaker {
 
   void step() {
     const Value a = any();
-    switch (below(20)) {
+    switch (below(22)) {
       case 0: return keep(unary(a));
       case 1:
       case 2: return keep(binary(a));
@@ -99,6 +99,8 @@ class GraphMaker {
       case 16: return keep(reduced(a));
       case 17: return keep(constant(a));
       case 18: return keep(cast(g_, {.dtype = any_type()}, a));
+      case 19:
+      case 20: return keep(transformer(a));
       default: return keep(g_.latest(a));
     }
   }
@@ -195,6 +197,47 @@ class GraphMaker {
     if (one_in(3)) h = gelu(g_, h);
     if (one_in(2)) h = add(g_, h, like(a));
     keep(h);
+  }
+
+  // One number per picture and channel, [N,1,C].
+  Value per_picture(Value like) {
+    Shape shape = g_.shape(like);
+    for (int d = 1; d < shape.rank() - 1; ++d) shape[d] = 1;
+    return weight(g_.dtype(like), shape);
+  }
+  Value times(Value a, Value b) { return one_in(2) ? mul_(g_, a, b) : one_in(2) ? mul(g_, b, a) : mul(g_, a, b); }
+  Value plus(Value a, Value b) { return one_in(2) ? add_(g_, a, b) : one_in(2) ? add(g_, b, a) : add(g_, a, b); }
+
+  // What a diffusion transformer does: norms by the time, gates before residuals, gated units, q and k.
+  Value transformer(Value a) {
+    const int64_t c = channels(a);
+    const auto product = [&] { return matmul(g_, {}, a, weight(g_.dtype(a), {c, c})); };
+    switch (below(4)) {
+      case 0: {
+        Value h = one_in(2) ? layer_norm(g_, {}, a) : rms_norm(g_, {}, a);
+        if (one_in(2)) h = times(h, per_channel(h));
+        h = times(h, per_picture(h));
+        return one_in(2) ? plus(h, per_picture(h)) : plus(h, like(a));
+      }
+      case 1: {
+        Value h = product();
+        if (one_in(2)) h = plus(h, per_channel(h));
+        h = times(h, per_picture(h));
+        return one_in(3) ? h : plus(h, like(a));
+      }
+      case 2: {
+        const Value gate = one_in(2) ? silu_(g_, product()) : silu(g_, product());
+        return one_in(2) ? times(gate, product()) : times(product(), gate);
+      }
+      default: {
+        const Shape s = g_.shape(a);
+        if (s.rank() != 4 || c % 2 != 0) return kNone;
+        Value h = rms_norm(g_, {.eps = 1e-5}, product());
+        if (one_in(2)) h = times(h, per_channel(h));
+        const Value rot = weight(DType::f32, {s[1], c / 2, 2, 2});
+        return rope_apply(g_, {.layout = one_in(2) ? RopeLayout::split : RopeLayout::interleaved}, h, rot);
+      }
+    }
   }
 
   // Queries, keys and values as slices of one projection.

@@ -1,6 +1,6 @@
 // One packed matrix product for linear layers and convolutions:
 //
-//   out[m, n] = activation(sum_k A[m, k] B[n, k] + bias[n]) + residual[m, n]
+//   out[m, n] = activation(sum_k A[m, k] B[n, k] + bias[n]) * scale[m, n] + residual[m, n]
 //
 // A is an image [batch, in_h, in_w, channels] read through a window (implicit GEMM: no im2col matrix), of which a plain
 // strided matrix is the case of a 1x1 window; row m = (b * out_h + y) * out_w + x, column k = (ky * kw + kx) * channels
@@ -63,6 +63,8 @@ struct GemmProblem {
   DType bias_dtype = DType::f32;
   int64_t bias_stride = 1;
   Activation activation = Activation::none;
+  const void* scale = nullptr;  // null: none. Strides of 0 stretch it. May be the memory of `out`, element by element.
+  GemmMap scale_map;
   const void* residual = nullptr;  // null: none. May be the memory of `out`, element by element.
   GemmMap residual_map;
   void* out = nullptr;  // f32, f16 or bf16. Written only, never read.
@@ -87,7 +89,7 @@ size_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k, int threads, bool pac
 size_t gemm_scratch_bytes_up_to(int64_t rows, const GemmProblem& matrix, int threads, bool packed);
 
 // `scratch`: gemm_scratch_bytes bytes aligned to 64, any contents. Stops early once *cancel is true (out is then
-// unfinished). Sizes of zero are allowed: k = 0 gives activation(bias) + residual.
+// unfinished). Sizes of zero are allowed: k = 0 gives activation(bias) * scale + residual.
 void gemm(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, const std::atomic<bool>* cancel = nullptr);
 
 // The whole of B in panels, made once where gemm_packs(), to be given as GemmB::packed in this process. Panels keep the

@@ -14,8 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace chiaro {
 namespace HWY_NAMESPACE {
 
-// Bias, activation, residual and store of columns [n0, n0 + columns) of row m = (b, y, x). `bias`: [n] as f32, or null;
-// `row` and `stage` have a vector to spare behind them.
+// Bias, activation, scale, residual and store of columns [n0, n0 + columns) of row m = (b, y, x). `bias`: [n] as f32,
+// or null; `row` and `stage` have a vector to spare behind them.
 HWY_INLINE void finish_row(const GemmProblem& p, const float* bias, int64_t m, int64_t n0, int64_t columns, float* row,
                            float* stage) {
   const DF d;
@@ -32,9 +32,18 @@ HWY_INLINE void finish_row(const GemmProblem& p, const float* bias, int64_t m, i
     }
   }
   activate_row(p.activation, row, row, static_cast<size_t>(columns));
+  const auto load = [&](const void* from, const GemmMap& map) HWY_ATTR {
+    load_row(map.dtype, static_cast<const std::byte*>(from) + offset(map), map.c_stride, static_cast<size_t>(columns),
+             stage);
+  };
+  if (p.scale != nullptr) {
+    load(p.scale, p.scale_map);
+    for (int64_t n = 0; n < columns; n += lanes) {
+      hn::StoreU(hn::Mul(hn::LoadU(d, row + n), hn::LoadU(d, stage + n)), d, row + n);
+    }
+  }
   if (p.residual != nullptr) {
-    load_row(p.residual_map.dtype, static_cast<const std::byte*>(p.residual) + offset(p.residual_map),
-             p.residual_map.c_stride, static_cast<size_t>(columns), stage);
+    load(p.residual, p.residual_map);
     for (int64_t n = 0; n < columns; n += lanes) {
       hn::StoreU(hn::Add(hn::LoadU(d, row + n), hn::LoadU(d, stage + n)), d, row + n);
     }

@@ -19,8 +19,8 @@ bool rows_direct(const RowLayout& in, int64_t in_alignment, const RowLayout& out
          out_alignment % out.unit == 0 && (act_in_registers(act) || in.dtype == DType::f32);
 }
 
-Result<NormRows> plan_norm_rows(std::string_view kernel, std::span<const Operand> inputs, const Operand& output,
-                                Activation act, const DeviceTraits& traits) {
+Result<NormRows> plan_norm_rows(std::string_view kernel, const NormInputs& at, std::span<const Operand> inputs,
+                                const Operand& output, Activation act, const DeviceTraits& traits) {
   CHIARO_TRY(check_activation(kernel, inputs[0].desc));
   CHIARO_TRY(check_activation(kernel, output.desc));
   NormRows rows;
@@ -32,10 +32,17 @@ Result<NormRows> plan_norm_rows(std::string_view kernel, std::span<const Operand
     if (!row_decodable(inputs[i].desc.dtype)) {
       return kernel_refusal(kernel, inputs[i].desc.text(), "parameters of a plain float type");
     }
-    (i == 1 ? rows.weight : rows.bias) = inputs[i].desc;
+    const auto which = static_cast<int>(i);
+    const auto stretched = [&] { return rows_along(broadcast_to(inputs[i].desc, inputs[0].desc.shape), axis); };
+    if (which == at.weight) rows.at.weight = which, rows.weight = inputs[i].desc;
+    if (which == at.bias) rows.at.bias = which, rows.bias = inputs[i].desc;
+    if (which == at.scale) rows.at.scale = which, rows.scale = stretched();
+    if (which == at.shift) rows.at.shift = which, rows.shift = stretched();
   }
   rows.act = act;
   rows.direct = rows_direct(rows.in, inputs[0].alignment, rows.out, output.alignment, act);
+  // Rounded once, at the end.
+  if (rows.modulated() && rows.in.dtype != DType::f32) rows.direct = false;
   rows.workers = traits.threads;
   return rows;
 }

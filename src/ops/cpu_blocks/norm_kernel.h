@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ops/cpu_blocks/elementwise_rows.h"
 #include "ops/cpu_blocks/norm_layout.h"
 #include "ops/cpu_blocks/norm_rows.h"
 #include "ops/cpu_blocks/stream_copy.h"
@@ -15,24 +16,44 @@ Status check_activation(std::string_view kernel, const TensorDesc& desc);
 // Scratch was laid out for at most `planned` workers.
 Status check_workers(std::string_view kernel, const ThreadPool& pool, int planned);
 
+// Where the parameters of a norm stand among its inputs; -1: nowhere.
+struct NormInputs {
+  int weight = -1, bias = -1, scale = -1, shift = -1;
+};
+
 struct NormRows {
+  NormInputs at;  // of those that are present
   RowLayout in, out;
+  RowLayout scale, shift;  // stretched to the rows of x
   TensorDesc weight, bias;
   Activation act = Activation::none;
   bool direct = false;  // rows are read and written where they lie, else as f32 in a buffer
   int workers = 1;
 
-  int64_t worker_floats() const { return 2 * buffer_floats(in.length); }  // x, y
+  bool modulated() const { return at.scale >= 0 || at.shift >= 0; }
+  int64_t worker_floats() const { return (modulated() ? 3 : 2) * buffer_floats(in.length); }  // x, y, scale or shift
   int64_t scratch_bytes() const {
     return (2 * buffer_floats(in.length) + workers * worker_floats()) * static_cast<int64_t>(sizeof(float));
   }
 };
-// inputs: x [...,C], weight? [C], bias? [C].
-Result<NormRows> plan_norm_rows(std::string_view kernel, std::span<const Operand> inputs, const Operand& output,
-                                Activation act, const DeviceTraits& traits);
+// inputs: x [...,C], then as `at` says: weight? [C], bias? [C], scale? and shift? [...,C] that stretch to x.
+Result<NormRows> plan_norm_rows(std::string_view kernel, const NormInputs& at, std::span<const Operand> inputs,
+                                const Operand& output, Activation act, const DeviceTraits& traits);
 // Whether rows of `in` can be read and rows of `out` written in place by the row primitives.
 bool rows_direct(const RowLayout& in, int64_t in_alignment, const RowLayout& out, int64_t out_alignment,
                  Activation act);
+
+// y = y * scale + shift for row r, in f32 in the cache: the bytes of a mul and an add after the norm. `stage`: a row.
+inline void modulate_row(const NormRows& plan, const CpuRun& run, int64_t r, float* y, float* stage) {
+  const auto n = static_cast<size_t>(plan.in.length);
+  const auto apply = [&](BinaryFunction function, const RowLayout& layout, int input) {
+    if (input < 0) return;
+    const float* operand = f32_row(layout, run.inputs[static_cast<size_t>(input)] + layout.row_bytes(r), stage);
+    binary_row(function, DType::f32, y, operand, y, n);
+  };
+  apply(BinaryFunction::times, plan.scale, plan.at.scale);
+  apply(BinaryFunction::plus, plan.shift, plan.at.shift);
+}
 
 // f(dtype, x, n, affine, y) normalises one row; affine holds weight, bias and activation. 16384 elements or one row to
 // a chunk. A result that no cache holds is computed in a buffer and written past them.
@@ -43,8 +64,11 @@ Status run_norm_rows(const NormRows& plan, CpuRun& run, F f) {
   auto* scratch = reinterpret_cast<float*>(run.scratch);
   const int64_t width = buffer_floats(plan.in.length);
   RowAffine affine;
-  affine.weight = f32_parameter(plan.weight, run.inputs[1], scratch);
-  if (run.inputs.size() > 2) affine.bias = f32_parameter(plan.bias, run.inputs[2], scratch + width);
+  const auto parameter = [&](const TensorDesc& desc, int input, float* buffer) {
+    return input < 0 ? nullptr : f32_parameter(desc, run.inputs[static_cast<size_t>(input)], buffer);
+  };
+  affine.weight = parameter(plan.weight, plan.at.weight, scratch);
+  affine.bias = parameter(plan.bias, plan.at.bias, scratch + width);
   const bool fused = act_in_registers(plan.act);
   if (fused) affine.act = plan.act;
   scratch += 2 * width;
@@ -62,14 +86,18 @@ Status run_norm_rows(const NormRows& plan, CpuRun& run, F f) {
       std::byte* target = run.output + plan.out.row_bytes(r);
       if (streams) {
         f(plan.in.dtype, source, n, affine, y);
+        if (plan.modulated()) modulate_row(plan, run, r, y, x);  // of f32, as direct is then
         stream_bytes(target, reinterpret_cast<const std::byte*>(y), row_bytes);
       } else if (plan.direct) {
         f(plan.in.dtype, source, n, affine, target);
         if (!fused) finish_row(plan.out, plan.act, reinterpret_cast<float*>(target), target);
+        if (plan.modulated()) modulate_row(plan, run, r, reinterpret_cast<float*>(target), y);
       } else {
         decode_row(plan.in.dtype, source, plan.in.stride, n, x);
         f(DType::f32, x, n, affine, y);
-        finish_row(plan.out, fused ? Activation::none : plan.act, y, target);
+        if (!fused) map_activation(plan.act, y, y, n);
+        if (plan.modulated()) modulate_row(plan, run, r, y, y + width);
+        encode_row(plan.out.dtype, y, n, target, plan.out.stride);
       }
     }
     if (streams) stream_end();

@@ -20,6 +20,17 @@ void cases_layer_norm(Cases& cases) {
   add({7}, true, Activation::none, -1, 1, "one short row");
   add({2, 3, 5000}, true, Activation::none, -1, 1, "longer than one piece");
   add({2, 4, 320}, true, Activation::none, 9998, 10002, "a mean far above the deviation");
+  for (const bool affine : {false, true}) {
+    Case& c = cases.add<LayerNorm>({.eps = 1e-6},
+                                   {{.shape = {2, 5, 33}, .low = -2, .high = 2, .batch_dim = 0},
+                                    {.shape = {33}, .weight = true, .present = affine},
+                                    {.shape = {33}, .weight = true, .present = affine},
+                                    {.shape = {2, 1, 33}, .low = -2, .high = 2, .batch_dim = 0},
+                                    {.shape = {2, 1, 33}, .low = -2, .high = 2, .batch_dim = 0}},
+                                   33);
+    c.floor = 4;  // factor and term may cancel
+    c.note = "a factor and a term per picture";
+  }
 }
 
 }  // namespace chiaro

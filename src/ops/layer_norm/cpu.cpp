@@ -1,4 +1,5 @@
-// Bytes: x is read once from memory (the second and third look at a row hit the cache), y written once.
+// Bytes: x is read once from memory (the second and third look at a row hit the cache), y written once; scale and shift
+// once, where they are.
 #include <cmath>
 
 #include "ops/cpu_blocks/norm_kernel.h"
@@ -17,7 +18,10 @@ struct LayerNormCpu {
     double eps;
   };
   static Result<Minted<LayerNormCpu>> plan(const TypedCall<LayerNorm>& call, const DeviceTraits& traits) {
-    CHIARO_ASSIGN(NormRows rows, plan_norm_rows(name, call.inputs, call.output, call.attrs.act, traits));
+    CHIARO_ASSIGN(
+        NormRows rows,
+        plan_norm_rows(name, {.weight = 1, .bias = 2, .scale = LayerNorm::kScale, .shift = LayerNorm::kScale + 1},
+                       call.inputs, call.output, call.attrs.act, traits));
     const int64_t scratch = rows.scratch_bytes();
     return Minted<LayerNormCpu>({std::move(rows), call.attrs.eps}, scratch);
   }

@@ -1,4 +1,5 @@
-// layer_norm: Ba et al., "Layer normalization", arXiv:1607.06450. Mean and (biased) variance over the last dimension.
+// layer_norm: Ba et al., "Layer normalization", arXiv:1607.06450. Mean and (biased) variance over the last
+// dimension; scale and shift as of rms_norm: adaLN of Peebles and Xie, arXiv:2212.09748.
 #pragma once
 
 #include "graph/declare.h"
@@ -7,12 +8,15 @@
 namespace chiaro {
 
 struct LayerNorm {
-  static constexpr std::string_view name = "layer_norm",
-                                    formula = "y = act((x - mean) / sqrt(var + eps) * weight + bias), per row";
+  static constexpr std::string_view
+      name = "layer_norm",
+      formula = "y = act((x - mean) / sqrt(var + eps) * weight + bias) * scale + shift, per row";
   static constexpr OpKind kind = OpKind::compute;
-  static constexpr std::string_view fuses_as = "norm";
-  static constexpr std::array inputs{InputSpec{"x", "[...,C]"}, InputSpec{"weight", "[C]", true},
-                                     InputSpec{"bias", "[C]", true}};
+  static constexpr std::string_view fuses_as = "norm", scales_as = "modulate", multiplies_as = "modulate";
+  static constexpr std::array inputs{
+      InputSpec{"x", "[...,C]"}, InputSpec{"weight", "[C]", true}, InputSpec{"bias", "[C]", true},
+      InputSpec{"scale", "[...,C], stretches to x", true}, InputSpec{"shift", "[...,C], stretches to x", true}};
+  static constexpr int kScale = 3;  // the input; shift is the one behind it
   struct Attrs {
     double eps = 1e-5;
     Activation act = Activation::none;

@@ -6,7 +6,8 @@
 namespace chiaro {
 
 Result<TensorDesc> LayerNorm::infer(const Attrs& attrs, InputDescs in) {
-  CHIARO_TRY(check_norm(name, in, 1, attrs.eps));
+  CHIARO_TRY(check_norm(name, in.first(kScale), 1, attrs.eps));
+  CHIARO_TRY(check_modulation(name, in, kScale));
   return dense(in[0]->dtype, in[0]->shape);
 }
 
@@ -22,8 +23,11 @@ Status LayerNorm::reference(const Attrs& attrs, std::span<const RefTensor> in, R
     for (size_t c = 0; c < channels; ++c) mean += x[c] / static_cast<double>(channels);
     for (size_t c = 0; c < channels; ++c) variance += std::pow(x[c] - mean, 2) / static_cast<double>(channels);
     const double inverse = 1 / std::sqrt(variance + attrs.eps);
-    for (size_t c = 0; c < channels; ++c) out.data[row + c] = norm_affine((x[c] - mean) * inverse, in, c, attrs.act);
+    for (size_t c = 0; c < channels; ++c) {
+      out.data[row + c] = norm_affine((x[c] - mean) * inverse, in.first(kScale), c, attrs.act);
+    }
   }
+  modulate_reference(in, kScale, out);
   return {};
 }
 

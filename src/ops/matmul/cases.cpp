@@ -30,6 +30,15 @@ void linears(Cases& cases) {
   }
   cases.add<Matmul>({}, {rows({2, 5, 24}), weight({19, 24}), absent(), {.shape = {2, 5, 19}, .batch_dim = 0}}, 24)
       .note = "residual alone";
+  const auto gated = [&](Activation act, CaseInput bias, CaseInput residual, CaseInput scale, const char* note) {
+    scale.low = -2, scale.high = 2;
+    Case& c = cases.add<Matmul>({.act = act}, {rows({2, 9, 40}), weight({37, 40}), bias, residual, scale}, 40);
+    c.floor = 2;
+    c.note = note;
+  };
+  gated(Activation::none, {.shape = {37}}, rows({2, 9, 37}), rows({2, 1, 37}), "a gate per picture, then a residual");
+  gated(Activation::silu, absent(), absent(), rows({2, 9, 37}), "a gated unit");
+  gated(Activation::none, absent(), absent(), {.shape = {9, 1}}, "a scale per row");
 }
 
 void batches(Cases& cases) {

@@ -1,5 +1,5 @@
-// Bytes: x and b read once per cache block, y written once. A weight is packed once per plan; any other b at every
-// call, to f32 panels in scratch, 32 MiB at most at once.
+// Bytes: x and b read once per cache block, scale and residual once, y written once. A weight is packed once per plan;
+// any other b at every call, to f32 panels in scratch, 32 MiB at most at once.
 #include <algorithm>
 
 #include "ops/cpu_blocks/block_weight.h"
@@ -11,7 +11,7 @@ namespace {
 
 // One dimension over which rows, or whole products, repeat. Steps in bytes.
 struct Level {
-  int64_t size = 1, x = 0, b = 0, out = 0, residual = 0;
+  int64_t size = 1, x = 0, b = 0, out = 0, residual = 0, scale = 0;
 };
 
 struct MatmulCpu {
@@ -21,7 +21,7 @@ struct MatmulCpu {
   struct Params {
     GemmProblem problem;       // without pointers
     std::vector<Level> loops;  // products made one after another, outermost first
-    bool bias = false, residual = false, packed = false;
+    bool bias = false, residual = false, scale = false, packed = false;
     int workers = 1;
   };
   static Result<Minted<MatmulCpu>> plan(const TypedCall<Matmul>& call, const DeviceTraits& traits);
@@ -35,6 +35,8 @@ struct MatmulCpu {
 
  private:
   static Status check_types(const TypedCall<Matmul>& call);
+  // What is done to the sums, and where the results go; `rows`: the three levels of rows of one product.
+  static void set_finish(Params& params, const TypedCall<Matmul>& call, const std::vector<Level>& rows);
 };
 
 // Leading dimensions and M as levels, outermost first; steps in elements.
@@ -48,14 +50,15 @@ std::vector<Level> levels_of(const TypedCall<Matmul>& call) {
   std::vector<Level> levels;
   for (int d = 0; d < rank - 1; ++d) {
     if (out.shape[d] == 1 && d != rank - 2) continue;
-    Level level{out.shape[d], step(call.in(0), d), d == rank - 2 ? 0 : step(call.in(1), d), out.strides[d], 0};
+    Level level{out.shape[d], step(call.in(0), d), d == rank - 2 ? 0 : step(call.in(1), d), out.strides[d], 0, 0};
     if (call.has(3)) level.residual = step(call.in(3), d);
+    if (call.has(4)) level.scale = step(call.in(4), d);
     // Two levels are one where every tensor goes from one to the next in even steps.
     if (!levels.empty()) {
       Level& outer = levels.back();
       const auto even = [&level](int64_t a, int64_t b) { return a == b * level.size; };
       if (even(outer.x, level.x) && even(outer.b, level.b) && even(outer.out, level.out) &&
-          even(outer.residual, level.residual)) {
+          even(outer.residual, level.residual) && even(outer.scale, level.scale)) {
         level.size *= outer.size;
         levels.pop_back();
       }
@@ -67,12 +70,33 @@ std::vector<Level> levels_of(const TypedCall<Matmul>& call) {
 
 Status MatmulCpu::check_types(const TypedCall<Matmul>& call) {
   CHIARO_TRY(check_activation(name, call.out()));
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     if (!call.has(i) || row_decodable(call.in(i).dtype)) continue;
     if (i != 1 || !call.attrs.transpose_b) return kernel_refusal(name, call.in(i).text(), "a plain float type or i8");
     if (!whole_block_rows(call.in(i))) return kernel_refusal(name, call.in(i).text(), "rows of whole blocks");
   }
   return {};
+}
+
+void MatmulCpu::set_finish(Params& params, const TypedCall<Matmul>& call, const std::vector<Level>& rows) {
+  GemmProblem& p = params.problem;
+  const TensorDesc& out = call.out();
+  p.activation = call.attrs.act;
+  p.out_map = {out.dtype, rows[0].out, rows[1].out, rows[2].out, out.strides[-1]};
+  params.bias = call.has(2);
+  if (params.bias) {
+    p.bias_dtype = call.in(2).dtype;
+    p.bias_stride = call.in(2).strides[0];
+  }
+  params.residual = call.has(3);
+  if (params.residual) {
+    p.residual_map = {call.in(3).dtype, rows[0].residual, rows[1].residual, rows[2].residual, call.in(3).strides[-1]};
+  }
+  params.scale = call.has(4);
+  if (params.scale) {
+    const TensorDesc scale = broadcast_to(call.in(4), out.shape);
+    p.scale_map = {scale.dtype, rows[0].scale, rows[1].scale, rows[2].scale, scale.strides[-1]};
+  }
 }
 
 Result<Minted<MatmulCpu>> MatmulCpu::plan(const TypedCall<Matmul>& call, const DeviceTraits& traits) {
@@ -98,22 +122,13 @@ Result<Minted<MatmulCpu>> MatmulCpu::plan(const TypedCall<Matmul>& call, const D
   p.b.dtype = b.dtype;
   p.b.n_stride = b.strides[call.attrs.transpose_b ? -2 : -1];
   p.b.c_stride = b.strides[call.attrs.transpose_b ? -1 : -2];
-  p.activation = call.attrs.act;
-  p.out_map = {out.dtype, rows[0].out, rows[1].out, rows[2].out, out.strides[-1]};
-  params.bias = call.has(2);
-  if (params.bias) {
-    p.bias_dtype = call.in(2).dtype;
-    p.bias_stride = call.in(2).strides[0];
-  }
-  params.residual = call.has(3);
-  if (params.residual) {
-    p.residual_map = {call.in(3).dtype, rows[0].residual, rows[1].residual, rows[2].residual, call.in(3).strides[-1]};
-  }
+  set_finish(params, call, rows);
   for (Level& loop : params.loops) {
     loop.x *= unit_bytes(x.dtype);
     loop.b = step_bytes(b.dtype, loop.b);
     loop.out *= unit_bytes(out.dtype);
     loop.residual *= unit_bytes(p.residual_map.dtype);
+    loop.scale *= unit_bytes(p.scale_map.dtype);
   }
   params.workers = traits.threads;
   // One b for all products, the same in every run.
@@ -140,6 +155,7 @@ Status MatmulCpu::run(const Minted<MatmulCpu>& plan, CpuRun& run) {
       at.b += index * loop->b;
       at.out += index * loop->out;
       at.residual += index * loop->residual;
+      at.scale += index * loop->scale;
     }
     GemmProblem p = plan->problem;
     p.a.data = run.inputs[0] + at.x;
@@ -150,6 +166,7 @@ Status MatmulCpu::run(const Minted<MatmulCpu>& plan, CpuRun& run) {
     }
     if (plan->bias) p.bias = run.inputs[2];
     if (plan->residual) p.residual = run.inputs[3] + at.residual;
+    if (plan->scale) p.scale = run.inputs[4] + at.scale;
     p.out = run.output + at.out;
     gemm(p, run.scratch, *run.pool, run.cancel);
     if (run.cancel != nullptr && run.cancel->load(std::memory_order_relaxed)) break;

@@ -49,15 +49,25 @@ struct MatmulGpu : GpuKernel<MatmulGpu, Matmul> {
     args.b_k = gpu_u32(b.strides[transposed ? -1 : -2]);
     args.bias_type = gpu_type_of(call, 2);
     args.bias_stride = call.has(2) ? gpu_u32(call.in(2).strides[0]) : 0;
-    args.residual_type = gpu_type_of(call, 3);
     args.act = static_cast<u32>(call.attrs.act);
-    if (call.has(3)) {
-      const TensorDesc& residual = call.in(3);
-      CHIARO_ASSIGN(args.residual_batch, gpu_nest(name, {leading(y), leading(residual)}));
-      args.residual_row = gpu_u32(residual.strides[-2]);
-      args.residual_column = gpu_u32(residual.strides[-1]);
-    }
+    CHIARO_TRY(set_more(args, call));
     return args;
+  }
+
+  // Residual and scale, stretched to y; y itself stands for one that is absent.
+  static Status set_more(MatmulGpuArgs& args, const TypedCall<Matmul>& call) {
+    const TensorDesc& y = call.out();
+    const auto stretched = [&](int i) { return call.has(i) ? broadcast_to(call.in(i), y.shape) : y; };
+    const TensorDesc residual = stretched(3), scale = stretched(4);
+    CHIARO_TRY(gpu_offsets_fit(name, scale));
+    CHIARO_ASSIGN(args.more_batch, gpu_nest(name, {leading(y), leading(residual), leading(scale)}));
+    args.residual_type = gpu_type_of(call, 3);
+    args.residual_row = gpu_u32(residual.strides[-2]);
+    args.residual_column = gpu_u32(residual.strides[-1]);
+    args.scale_type = gpu_type_of(call, 4);
+    args.scale_row = gpu_u32(scale.strides[-2]);
+    args.scale_column = gpu_u32(scale.strides[-1]);
+    return {};
   }
 
   // One launch, or several over bands of rows where one would take too long.
@@ -72,7 +82,8 @@ struct MatmulGpu : GpuKernel<MatmulGpu, Matmul> {
       args.first_row = gpu_u32(first * kGpuTile);
       GpuDispatch d = gpu_tile_dispatch("matmul_simd", "matmul_tile", traits);
       d.constants = {gpu_type(call.in(0).dtype), gpu_type(call.in(1).dtype)};
-      d.buffers = {gpu_input(call, 0), gpu_input(call, 1), gpu_input(call, 2), gpu_input(call, 3), gpu_output(call)};
+      d.buffers = {gpu_input(call, 0), gpu_input(call, 1), gpu_input(call, 2),
+                   gpu_input(call, 3), gpu_input(call, 4), gpu_output(call)};
       d.set_args(args);
       d.groups = {gpu_u32(gpu_tiles(a.n)), gpu_u32(tiles), a.batch.count};
       d.flops = flops * static_cast<double>(tiles);

@@ -1,3 +1,4 @@
+#include "ops/elementwise.h"
 #include "ops/matmul/op.h"
 
 namespace chiaro {
@@ -51,6 +52,13 @@ Result<TensorDesc> Matmul::infer(const Attrs& attrs, InputDescs in) {
     return op_error(name, "residual " + residual->shape.text(), "it has not the shape of the result",
                     "give " + shape.text());
   }
+  if (const TensorDesc* scale = optional(in, 4); scale != nullptr) {
+    const auto stretched = broadcast_shapes(shape, scale->shape);
+    if (!is_float(scale->dtype) || !stretched.ok() || !(*stretched == shape)) {
+      return op_error(name, "scale " + scale->text(), "it is not a float tensor that stretches to the result",
+                      "give " + shape.text() + ", or a shape that stretches to it");
+    }
+  }
   return dense(x.dtype, shape);
 }
 
@@ -70,6 +78,7 @@ Status Matmul::reference(const Attrs& attrs, std::span<const RefTensor> in, RefT
     return list;
   };
   const auto xs = offsets(x.shape, m * k), bs = offsets(b.shape, k * n);
+  const std::vector<double> scale = given(in, 4) ? stretched(in[4], out.shape) : std::vector<double>{};
   const int64_t k_step = attrs.transpose_b ? 1 : n, n_step = attrs.transpose_b ? k : 1;
   for (size_t i = 0; i < out.data.size(); ++i) {
     const auto element = static_cast<int64_t>(i);
@@ -79,7 +88,7 @@ Status Matmul::reference(const Attrs& attrs, std::span<const RefTensor> in, RefT
     const double* w = b.data.data() + bs[matrix] + column * n_step;
     double sum = given(in, 2) ? in[2].data[static_cast<size_t>(column)] : 0.0;
     for (int64_t j = 0; j < k; ++j) sum += a[j] * w[j * k_step];
-    out.data[i] = activate(attrs.act, sum) + (given(in, 3) ? in[3].data[i] : 0.0);
+    out.data[i] = activate(attrs.act, sum) * (scale.empty() ? 1.0 : scale[i]) + (given(in, 3) ? in[3].data[i] : 0.0);
   }
   return {};
 }

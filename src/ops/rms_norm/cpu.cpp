@@ -1,4 +1,5 @@
-// Bytes: x is read once from memory (the second look at a row hits the cache), y written once.
+// Bytes: x is read once from memory (the second look at a row hits the cache), y written once; scale and shift once,
+// where they are.
 #include <cmath>
 
 #include "ops/cpu_blocks/norm_kernel.h"
@@ -17,7 +18,9 @@ struct RmsNormCpu {
     double eps;
   };
   static Result<Minted<RmsNormCpu>> plan(const TypedCall<RmsNorm>& call, const DeviceTraits& traits) {
-    CHIARO_ASSIGN(NormRows rows, plan_norm_rows(name, call.inputs, call.output, call.attrs.act, traits));
+    CHIARO_ASSIGN(NormRows rows,
+                  plan_norm_rows(name, {.weight = 1, .scale = RmsNorm::kScale, .shift = RmsNorm::kScale + 1},
+                                 call.inputs, call.output, call.attrs.act, traits));
     const int64_t scratch = rows.scratch_bytes();
     return Minted<RmsNormCpu>({std::move(rows), call.attrs.eps}, scratch);
   }

@@ -1,4 +1,6 @@
-// rms_norm: Zhang and Sennrich, "Root mean square layer normalization", arXiv:1910.07467, over the last dimension.
+// rms_norm: Zhang and Sennrich, "Root mean square layer normalization", arXiv:1910.07467, over the last
+// dimension; with what transformers do to it by the time of a step (Peebles and Xie, arXiv:2212.09748, adaLN): a factor
+// [N,1,C], and a term [N,1,C] or a residual [N,L,C].
 #pragma once
 
 #include "graph/declare.h"
@@ -7,10 +9,14 @@
 namespace chiaro {
 
 struct RmsNorm {
-  static constexpr std::string_view name = "rms_norm", formula = "y = act(x / sqrt(mean(x^2) + eps) * weight), per row";
+  static constexpr std::string_view name = "rms_norm",
+                                    formula = "y = act(x / sqrt(mean(x^2) + eps) * weight) * scale + shift, per row";
   static constexpr OpKind kind = OpKind::compute;
-  static constexpr std::string_view fuses_as = "norm";
-  static constexpr std::array inputs{InputSpec{"x", "[...,C]"}, InputSpec{"weight", "[C]", true}};
+  static constexpr std::string_view fuses_as = "norm", scales_as = "modulate", multiplies_as = "modulate";
+  static constexpr std::array inputs{InputSpec{"x", "[...,C]"}, InputSpec{"weight", "[C]", true},
+                                     InputSpec{"scale", "[...,C], stretches to x", true},
+                                     InputSpec{"shift", "[...,C], stretches to x", true}};
+  static constexpr int kScale = 2;  // the input; shift is the one behind it
   struct Attrs {
     double eps = 1e-6;
     Activation act = Activation::none;

@@ -6,7 +6,8 @@
 namespace chiaro {
 
 Result<TensorDesc> RmsNorm::infer(const Attrs& attrs, InputDescs in) {
-  CHIARO_TRY(check_norm(name, in, 1, attrs.eps));
+  CHIARO_TRY(check_norm(name, in.first(kScale), 1, attrs.eps));
+  CHIARO_TRY(check_modulation(name, in, kScale));
   return dense(in[0]->dtype, in[0]->shape);
 }
 
@@ -21,8 +22,11 @@ Status RmsNorm::reference(const Attrs& attrs, std::span<const RefTensor> in, Ref
     double square = 0;
     for (size_t c = 0; c < channels; ++c) square += x[c] * x[c] / static_cast<double>(channels);
     const double inverse = 1 / std::sqrt(square + attrs.eps);
-    for (size_t c = 0; c < channels; ++c) out.data[row + c] = norm_affine(x[c] * inverse, in, c, attrs.act);
+    for (size_t c = 0; c < channels; ++c) {
+      out.data[row + c] = norm_affine(x[c] * inverse, in.first(kScale), c, attrs.act);
+    }
   }
+  modulate_reference(in, kScale, out);
   return {};
 }
 

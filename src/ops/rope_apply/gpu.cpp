@@ -5,18 +5,31 @@
 namespace chiaro {
 namespace {
 
-// f32, f16 and bf16 at any strides; also in place.
+// f32, f16 and bf16 at any strides; also in place, the norm included: a pair is read by the thread that writes it.
 struct RopeApplyGpu : GpuKernel<RopeApplyGpu, RopeApply> {
   static constexpr std::string_view name = "gpu.rope_apply";
 
   static Result<Minted<RopeApplyGpu>> plan(const TypedCall<RopeApply>& call, const DeviceTraits& traits) {
     const TensorDesc &x = call.in(0), &rot = call.in(1), &y = call.out();
     if (!gpu_storable(x.dtype)) return kernel_refusal(name, x.text(), "it takes f32, f16 and bf16");
+    if (call.has(2) && !gpu_loadable(call.in(2).dtype)) {
+      return kernel_refusal(name, call.in(2).text(), "a weight of a plain type");
+    }
     for (const TensorDesc* desc : {&x, &rot, &y}) CHIARO_TRY(gpu_offsets_fit(name, *desc));
+    GpuProgram program;
+    if (x.count() > 0) program.add(call.attrs.norm ? normed(call, traits) : pairs(call));
+    CHIARO_TRY(program.check(name, traits));
+    return Minted<RopeApplyGpu>(std::move(program));
+  }
+
+ private:
+  static constexpr uint32_t kThreads = 256;
+
+  static RopeApplyGpuArgs arguments(const TypedCall<RopeApply>& call) {
+    const TensorDesc &x = call.in(0), &rot = call.in(1), &y = call.out();
     const int64_t pairs = x.shape[3] / 2;
     const bool split = call.attrs.layout == RopeLayout::split;
     RopeApplyGpuArgs a{};
-    a.count = gpu_u32(x.count() / 2);
     a.tokens = gpu_u32(x.shape[1]);
     a.heads = gpu_u32(x.shape[2]);
     a.pairs = gpu_u32(pairs);
@@ -28,19 +41,37 @@ struct RopeApplyGpu : GpuKernel<RopeApplyGpu, RopeApply> {
     a.x_h = gpu_u32(x.strides[2]), a.x_d = gpu_u32(x.strides[3]);
     a.r_l = gpu_u32(rot.strides[0]), a.r_i = gpu_u32(rot.strides[1]);
     a.r_row = gpu_u32(rot.strides[2]), a.r_column = gpu_u32(rot.strides[3]);
-    GpuProgram program;
-    if (a.count > 0) {
-      GpuDispatch d = gpu_dispatch("rope_apply_pairs");
-      d.constants = {gpu_type(x.dtype)};
-      d.buffers = {gpu_input(call, 0), gpu_input(call, 1), gpu_output(call)};
-      d.set_args(a);
-      gpu_cover(d, a.count, 256);
-      d.flops = 6.0 * a.count;
-      d.bytes = static_cast<double>(2 * y.dense_bytes() + rot.dense_bytes());
-      program.add(std::move(d));
-    }
-    CHIARO_TRY(program.check(name, traits));
-    return Minted<RopeApplyGpu>(std::move(program));
+    return a;
+  }
+
+  static GpuDispatch pairs(const TypedCall<RopeApply>& call) {
+    RopeApplyGpuArgs a = arguments(call);
+    a.count = gpu_u32(call.in(0).count() / 2);
+    GpuDispatch d = gpu_dispatch("rope_apply_pairs");
+    d.constants = {gpu_type(call.in(0).dtype)};
+    d.buffers = {gpu_input(call, 0), gpu_input(call, 1), gpu_output(call)};
+    d.set_args(a);
+    gpu_cover(d, a.count, kThreads);
+    d.flops = 6.0 * a.count;
+    d.bytes = static_cast<double>(2 * call.out().dense_bytes() + call.in(1).dense_bytes());
+    return d;
+  }
+
+  static GpuDispatch normed(const TypedCall<RopeApply>& call, const DeviceTraits& traits) {
+    const TensorDesc& x = call.in(0);
+    RopeApplyGpuArgs a = arguments(call);
+    a.count = gpu_u32(x.count() / x.shape[3]);
+    a.weight_type = gpu_type_of(call, 2);
+    a.weight_stride = call.has(2) ? gpu_u32(call.in(2).strides[0]) : 0;
+    a.eps = static_cast<float>(call.attrs.eps);
+    GpuDispatch d = gpu_dispatch(traits.gpu.simd_reduce ? "rope_apply_normed_simd" : "rope_apply_normed");
+    d.constants = {gpu_type(x.dtype)};
+    d.buffers = {gpu_input(call, 0), gpu_input(call, 1), gpu_input(call, 2), gpu_output(call)};
+    d.set_args(a);
+    gpu_cover(d, int64_t{a.count} * 32, kThreads);
+    d.flops = 7.0 * static_cast<double>(x.count());
+    d.bytes = static_cast<double>(3 * x.dense_bytes() + call.in(1).dense_bytes());
+    return d;
   }
 };
 

@@ -74,6 +74,13 @@ const Device* Fusion::device_of(size_t head) const {
   return other == context_.devices.end() ? nullptr : *other;
 }
 
+bool Fusion::well_formed(const FusedChain& chain, Value out) const {
+  std::vector<const TensorDesc*> descs;
+  for (const Value v : chain.inputs) descs.push_back(v.valid() ? &desc(v) : nullptr);
+  const auto made = chain.op->infer(chain.attrs, descs);
+  return made.ok() && *made == desc(out);
+}
+
 bool Fusion::has_kernel(const FusedChain& chain, Value out) const {
   const Device* device = device_of(chain.links.front());
   if (device == nullptr) return false;

@@ -34,6 +34,8 @@ class Fusion {
   // Whether the chain can be computed at node `at` instead of where its last link stands: nobody overwrites its
   // operands in between, and they need no more memory until then than its result would.
   bool movable(const FusedChain& chain, size_t at) const;
+  // Whether the op takes the chain's inputs, and makes of them what `out` is.
+  bool well_formed(const FusedChain& chain, Value out) const;
   // Whether the device that would run the head has a kernel for the chain with a result like `out`.
   bool has_kernel(const FusedChain& chain, Value out) const;
 
@@ -56,8 +58,11 @@ class Fusion {
   std::vector<FusedChain> chains_;
 };
 
-// fuse.norm, fuse.conv, fuse.matmul: affine, bias, activation and residual into the attributes and inputs of one op.
+// fuse.norm, fuse.conv, fuse.matmul: affine, bias, activation and residual into the attributes and inputs of one op;
+// fuse.modulate, fuse.gate, fuse.swiglu: what it is multiplied by.
 Result<Graph> fuse_followers(const Graph& graph, PassContext& context);
+// fuse.rope: the norm of queries and keys into their rotation.
+Result<Graph> fuse_prologues(const Graph& graph, PassContext& context);
 // fuse.elementwise: two and more elementwise nodes into one elementwise_chain.
 Result<Graph> fuse_elementwise(const Graph& graph, PassContext& context);
 
