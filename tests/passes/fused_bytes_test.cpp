@@ -6,11 +6,13 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <string_view>
 
 #include "core/tensor.h"
 #include "ops/add/op.h"
 #include "ops/add_/op.h"
 #include "ops/cast/op.h"
+#include "ops/cpu_blocks/stream_copy.h"
 #include "ops/layer_norm/op.h"
 #include "ops/matmul/op.h"
 #include "ops/mul/op.h"
@@ -159,6 +161,24 @@ TEST(FusedBytes, AreThoseOfTheNodesInF32) {
       EXPECT_LE(distance(got, far), 1e-6 * distance(far, std::vector<float>(far.size()))) << pattern.rewrite;
       EXPECT_GT(apart, joined) << pattern.rewrite;
     }
+  }
+}
+
+// Results of 32 MiB and more are written past the caches, which is a path of its own.
+TEST(FusedBytes, AreThoseOfTheNodesBeyondTheCaches) {
+  const auto engine = Engine::create({.threads = 2}).value();
+  const Sizes sizes{1, 2100, 4096};
+  ASSERT_GE(sizes.n * sizes.l * sizes.c * static_cast<int64_t>(sizeof(float)), kStreamBytes);
+  for (const Pattern& pattern : patterns()) {
+    if (pattern.rewrite != std::string_view("fuse.modulate") && pattern.rewrite != std::string_view("fuse.rope"))
+      continue;
+    Builder b(sizes);
+    const Graph graph = b.finish(pattern.build(b));
+    size_t joined = 0, single = 0;
+    const auto got = run(*engine, graph, {}, joined);
+    const auto want = run(*engine, graph, {.skip = {pattern.rewrite}}, single);
+    EXPECT_EQ(0, std::memcmp(got.data(), want.data(), want.size() * sizeof(float))) << pattern.rewrite;
+    EXPECT_LT(joined, single) << pattern.rewrite;
   }
 }
 
