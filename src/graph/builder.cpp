@@ -28,7 +28,11 @@ Value GraphBuilder::input(std::string name, const TensorDesc& desc) {
 Value GraphBuilder::weight(TensorDataPtr data) {
   const TensorDesc desc = data->desc;
   std::string name = data->name;  // read before `data` moves: arguments are evaluated in any order
-  return source(StorageKind::weight, std::move(name), desc, std::move(data));
+  const void* bytes = data->bytes;
+  if (bytes == nullptr) bytes = data.get();
+  Value& known = weights_[{bytes, desc.text(), name}];
+  if (!known.valid()) known = source(StorageKind::weight, std::move(name), desc, std::move(data));
+  return known;
 }
 
 Value GraphBuilder::constant(TensorDataPtr data) {

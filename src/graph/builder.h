@@ -4,8 +4,10 @@
 // Thread rule: one thread. Placing nothing, it only records.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "graph/graph.h"
@@ -15,6 +17,8 @@ namespace chiaro {
 class GraphBuilder {
  public:
   Value input(std::string name, const TensorDesc& desc);
+  // The same value where a weight of the same bytes, description and name is there already: a network that is called
+  // twice in one graph has its weights once.
   Value weight(TensorDataPtr data);
   Value constant(TensorDataPtr data);
   // A weight or constant known by shape only (graphs parsed from text, plans without files).
@@ -66,6 +70,8 @@ class GraphBuilder {
   Status check_write(const OpDef& op, Value target) const;
 
   Graph graph_;
+  // First byte (or, of weights without data, the tensor), description, name.
+  std::map<std::tuple<const void*, std::string, std::string>, Value> weights_;
   Status status_;
   std::string scope_, module_, pin_, device_, moved_;
   bool on_copy_ = false;

@@ -10,6 +10,8 @@
 
 #include "chiaro/chiaro.h"
 #include "golden_file.h"
+#include "pipeline/step_graph.h"
+#include "runtime/engine.h"
 #include "small_model.h"
 
 namespace chiaro::testing {
@@ -298,6 +300,45 @@ TEST_F(FlowRequests, OptionsOfOtherModelsAreRefused) {
   const auto clip = Session::load({.model = folder, .parts = {.clip_l = folder + "/text_encoder"}});
   ASSERT_FALSE(clip.ok());
   EXPECT_NE(clip.error().format().find("--clip_l has no use"), std::string::npos) << clip.error().format();
+}
+
+// A guided step calls the network twice and has each of its weights once.
+TEST(FlowModels, AGuidedStepHasNoWeightTwice) {
+  for (const char* family : {"zimage", "qwen_image"}) {
+    const nlohmann::json cases = flow_cases(family);
+    const std::string folder = write_flow_model(family, "weights_once", *cases.at("cases").begin());
+    const auto log = Log::silent();
+    const auto assembly = assemble(folder, *log).value();
+    const auto engine = Engine::create({.threads = 1}).value();
+    const auto plan = [&](bool guided) {
+      StepRequest step;
+      step.height = step.width = 8;
+      step.context_length = 7;
+      step.negative_length = 5;
+      step.guided = guided;
+      return make_plan(build_step(*assembly, step).value(), engine->devices()).value();
+    };
+    const auto once = plan(false), twice = plan(true);
+    const auto named = [](const ExecutionPlan& p) {
+      std::vector<std::string> names;
+      for (const Storage& s : p.graph.storages()) {
+        if (s.kind == StorageKind::weight) names.push_back(s.name);
+      }
+      std::sort(names.begin(), names.end());
+      return names;
+    };
+    const std::vector<std::string> names = named(*twice);
+    EXPECT_EQ(names, named(*once)) << family;
+    EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end()) << family;
+    EXPECT_EQ(twice->packed.size(), once->packed.size());
+    const auto weight_bytes = [](const ExecutionPlan& p) {
+      int64_t bytes = 0;
+      for (const Storage& s : p.graph.storages()) bytes += s.kind == StorageKind::weight ? s.bytes : 0;
+      return bytes;
+    };
+    EXPECT_EQ(weight_bytes(*twice), weight_bytes(*once));
+    EXPECT_LT(twice->weight_bytes, 2 * weight_bytes(*once));  // the rest are constants
+  }
 }
 
 }  // namespace

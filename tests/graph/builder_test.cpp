@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "graph/after.h"
 #include "ops/all.h"
 
@@ -26,6 +28,32 @@ TEST(GraphBuilder, InplaceMakesTheNextVersionOfTheSameStorage) {
   EXPECT_EQ(graph.info(y).version, 1);
   EXPECT_EQ(graph.info(z).version, 2);
   EXPECT_NE(graph.info(x).storage, graph.info(h).storage);
+}
+
+// A network that is called twice reads the same weights; what differs in bytes, shape or name is another.
+TEST(GraphBuilder, AWeightIsThereOnce) {
+  GraphBuilder g;
+  const std::vector<float> values(16, 1.0F);
+  const TensorDataPtr data = make_tensor("w", DType::f32, {4, 4}, values);
+  const Value w = g.weight(data);
+  EXPECT_EQ(g.weight(data), w);
+  EXPECT_EQ(g.weight(std::make_shared<const TensorData>(*data)), w);  // of the same bytes
+  auto flat = std::make_shared<TensorData>(*data);
+  flat->desc = f32({16});
+  EXPECT_NE(g.weight(flat), w);
+  auto renamed = std::make_shared<TensorData>(*data);
+  renamed->name = "v";
+  EXPECT_NE(g.weight(renamed), w);
+  EXPECT_NE(g.weight(make_tensor("w", DType::f32, {4, 4}, values)), w);
+  auto shape_only = std::make_shared<TensorData>();
+  shape_only->name = "w";
+  shape_only->desc = f32({4, 4});
+  EXPECT_NE(g.weight(shape_only), g.weight(std::make_shared<const TensorData>(*shape_only)));
+  g.output("y", add(g, g.weight(data), w));
+  const Graph graph = g.finish().value();
+  EXPECT_EQ(std::count_if(graph.storages().begin(), graph.storages().end(),
+                          [](const Storage& s) { return s.kind == StorageKind::weight; }),
+            6);
 }
 
 TEST(GraphBuilder, ViewsShareStorageAndOffsetsAdd) {
