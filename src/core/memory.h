@@ -19,13 +19,16 @@ class Allocator {
   // `bytes` > 0; the result is aligned to kHostAlignment. nullptr when refused.
   virtual void* allocate(size_t bytes) noexcept = 0;
   virtual void release(void* block, size_t bytes) noexcept = 0;
+  // Bytes that it could still give without harm to other programs; -1 where nobody knows.
+  virtual int64_t free_bytes() const noexcept { return -1; }
 };
 
-// The system allocator.
+// The system allocator. Blocks of 2 MiB and more begin, on Linux, at a multiple of that and ask for huge pages.
 class SystemAllocator final : public Allocator {
  public:
   void* allocate(size_t bytes) noexcept override;
   void release(void* block, size_t bytes) noexcept override;
+  int64_t free_bytes() const noexcept override;
 };
 
 // Counts what goes through another allocator. With `poison`, blocks are filled with 0xFF (a NaN in every floating
@@ -36,6 +39,7 @@ class CountingAllocator final : public Allocator {
       : base_(std::move(base)), poison_(poison), fail_at_(fail_at) {}
   void* allocate(size_t bytes) noexcept override;
   void release(void* block, size_t bytes) noexcept override;
+  int64_t free_bytes() const noexcept override { return base_->free_bytes(); }
   int64_t live_bytes() const { return live_; }
   int64_t peak_bytes() const { return peak_; }
   int64_t live_blocks() const { return blocks_; }
