@@ -17,6 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kPrefix = ".chiaro-", kSuffix = ".tmp";
+
 Error write_error(const fs::path& path, int error_number, std::string_view action) {
   const bool full = error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
   return {ErrorCode::io, "cannot write \"" + path_to_utf8(path) + "\"",
@@ -38,9 +40,9 @@ fs::path follow_links(const fs::path& path) {
 // file system allows. Returns -1 with errno set.
 int open_temporary(const fs::path& folder, fs::path& name) {
   const auto ticks = std::chrono::steady_clock::now().time_since_epoch().count();
-  const std::string stem = ".chiaro-" + std::to_string(::getpid()) + "-" + std::to_string(ticks) + "-";
+  const std::string stem = std::string(kPrefix) + std::to_string(::getpid()) + "-" + std::to_string(ticks) + "-";
   for (int attempt = 0; attempt < 100; ++attempt) {
-    name = folder / (stem + std::to_string(attempt) + ".tmp");
+    name = folder / (stem + std::to_string(attempt) + std::string(kSuffix));
     const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0 || errno != EEXIST) return fd;
   }
@@ -82,6 +84,10 @@ Result<AtomicFile> AtomicFile::create(const fs::path& path) {
   if (fd < 0) return write_error(path, errno, "opening a temporary file beside it");
   if (fs::is_regular_file(status)) fs::permissions(temporary, status.permissions(), ec);
   return AtomicFile(target, std::move(temporary), fd);
+}
+
+bool AtomicFile::is_temporary(std::string_view name) {
+  return name.starts_with(kPrefix) && name.ends_with(kSuffix);
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept

@@ -22,6 +22,9 @@ class AtomicFile {
   // Errors: io where the folder is missing or not writable, or `path` is a folder.
   static Result<AtomicFile> create(const std::filesystem::path& path);
 
+  // Whether a file of this name is one that is being written, or what a process that was killed left of it.
+  static bool is_temporary(std::string_view name);
+
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;
   ~AtomicFile();

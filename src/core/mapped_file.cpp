@@ -21,6 +21,15 @@ Error file_error(const std::filesystem::path& path, std::string why) {
           path.string()};
 }
 
+int64_t time_of(const struct stat& info) {
+#ifdef __APPLE__
+  const timespec& time = info.st_mtimespec;
+#else
+  const timespec& time = info.st_mtim;
+#endif
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path) {
@@ -45,7 +54,13 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
     bytes = {static_cast<const std::byte*>(base), size};
   }
   ::close(fd);  // the mapping stays
-  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes));
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, bytes, time_of(info)));
+}
+
+void MappedFile::prefetch() const {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page <= 0 || bytes_.size() / static_cast<size_t>(page) > static_cast<size_t>(pages) / 2) return;
+  if (!bytes_.empty()) ::madvise(const_cast<std::byte*>(bytes_.data()), bytes_.size(), MADV_WILLNEED);
 }
 
 MappedFile::~MappedFile() {

@@ -9,13 +9,23 @@
 
 namespace chiaro {
 
+class MappedFile;
+
+// A file of weights that tensors are windows of, and what names its contents for who keeps things made from them.
+struct TensorFile {
+  std::shared_ptr<const MappedFile> file;
+  int64_t header_bytes = 0;  // at its start: the names, types and places of all its tensors
+};
+
 // Owns nothing by itself: `owner` keeps the bytes alive (a mapped file, a vector). Bytes may be unaligned in a file.
 struct TensorData {
   std::string name;
   TensorDesc desc;                   // dense
   const std::byte* bytes = nullptr;  // desc.dense_bytes() of them
   std::shared_ptr<const void> owner;
-  bool mapped = false;  // a window of a file: its pages may be dropped from memory, to be read again when touched
+  // Where `bytes` are a window of a mapped file: pages may be dropped from memory, to be read again when touched. Else
+  // null.
+  std::shared_ptr<const TensorFile> file = nullptr;
 };
 using TensorDataPtr = std::shared_ptr<const TensorData>;
 

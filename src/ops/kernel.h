@@ -4,6 +4,7 @@
 // make, or refuses with values. "Supported" means that plan() succeeded; run() takes nothing but that token.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,7 +38,8 @@ struct Operand {
 
 // What a kernel's plan() asks of a constant operand: its bytes in a layout of the kernel's own, made once per plan. Its
 // run() then gets the packed bytes as that input. Equal layouts of one operand are equal bytes, so kernels that ask for
-// the same share one.
+// the same share one, and other builds of the program read it from a file: whoever changes the bytes of a layout gives
+// it another name, or raises kWeightCacheVersion (runtime/weight_cache_file.h).
 struct PackedInput {
   int input = -1;      // -1: none
   int64_t bytes = 0;   // of the packed form, aligned to 64
@@ -95,13 +97,17 @@ class KernelPlan {
   struct Impl {
     virtual ~Impl() = default;
     virtual Status run(LaunchContext& context) const = 0;
-    virtual Status pack(const std::byte* source, std::byte* to, ThreadPool& pool) const = 0;
+    virtual Status pack(const std::byte* source, std::byte* to, ThreadPool& pool,
+                        const std::atomic<bool>* cancel) const = 0;
   };
   Status run(LaunchContext& context) const { return impl_->run(context); }
   // The input that run() wants packed, and how to make that form: from the operand's first element in host memory to
-  // packed().bytes bytes of host memory.
+  // packed().bytes bytes of host memory. Stops within a chunk of the loop once `*cancel` is true: the bytes are then
+  // not all there, and the caller checks.
   const PackedInput& packed() const { return packed_; }
-  Status pack(const std::byte* source, std::byte* to, ThreadPool& pool) const { return impl_->pack(source, to, pool); }
+  Status pack(const std::byte* source, std::byte* to, ThreadPool& pool, const std::atomic<bool>* cancel) const {
+    return impl_->pack(source, to, pool, cancel);
+  }
   int64_t scratch_bytes() const { return scratch_bytes_; }
   std::string_view kernel() const { return kernel_; }
   uint64_t call() const { return call_; }  // call_digest of what it was made for
@@ -134,7 +140,8 @@ using KernelTable = std::vector<Kernels>;
 //   static Result<Minted<K>> plan(const TypedCall<Op>&, const DeviceTraits&);
 //   static Status run(const Minted<K>&, Context&);
 // and, where plan() asks for a packed input,
-//   static Status pack(const Minted<K>&, const std::byte* source, std::byte* to, ThreadPool&);
+//   static Status pack(const Minted<K>&, const std::byte* source, std::byte* to, ThreadPool&,
+//                      const std::atomic<bool>* cancel);
 template <class K>
 concept WellFormedKernel = requires(const TypedCall<typename K::Op>& call, const DeviceTraits& traits,
                                     const Minted<K>& plan, typename K::Context& context) {
@@ -155,9 +162,9 @@ struct KernelMaker {
       return K::run(plan, static_cast<typename K::Context&>(context));
     }
     Status pack([[maybe_unused]] const std::byte* source, [[maybe_unused]] std::byte* to,
-                [[maybe_unused]] ThreadPool& pool) const override {
-      if constexpr (requires { K::pack(plan, source, to, pool); }) {
-        return K::pack(plan, source, to, pool);
+                [[maybe_unused]] ThreadPool& pool, [[maybe_unused]] const std::atomic<bool>* cancel) const override {
+      if constexpr (requires { K::pack(plan, source, to, pool, cancel); }) {
+        return K::pack(plan, source, to, pool, cancel);
       } else {
         return kernel_refusal(K::name, "packed inputs", "none");
       }

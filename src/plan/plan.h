@@ -15,6 +15,8 @@
 
 namespace chiaro {
 
+class WideWeights;
+
 // Where an operand lives: a byte offset into the arena of `device`, or into its copy of an input, of a weight or of the
 // packed form of one, which `index` counts (ExecutionPlan::inputs, ExecutionPlan::weights, ExecutionPlan::packed).
 enum class Region { none, arena, input, weight, packed };
@@ -129,6 +131,8 @@ struct PlanOptions {
   bool reuse = true;  // let results take the memory of operands that die (implicit in-place)
   Placement placement = {};
   ArenaFit arena = ArenaFit::greedy_by_size;
+  // Where FP8 weights that are widened come from and are shared; null: made for this plan, in the system's memory.
+  std::shared_ptr<WideWeights> wide_weights = {};
   std::vector<std::string> skip = {};  // passes, or rewrites of fuse (fuse_rewrites()), that are left out
   bool verify = true;                  // off in tests of what else stops a wrong plan
 };

@@ -160,7 +160,10 @@ Result<std::shared_ptr<Engine>> Engine::create(EngineOptions options) {
   engine->log_ = options.log ? std::move(options.log) : Log::silent();
   engine->allocator_ = options.allocator ? std::move(options.allocator) : std::make_shared<SystemAllocator>();
   engine->pool_ = std::make_unique<ThreadPool>(options.threads);
-  engine->packed_weights_ = std::make_unique<PackedWeights>(*engine->pool_, engine->allocator_);
+  engine->wide_weights_ = std::make_shared<WideWeights>(engine->allocator_);
+  std::unique_ptr<WeightCache> cache;
+  if (!options.weight_cache.empty()) cache = std::make_unique<WeightCache>(options.weight_cache, engine->log_);
+  engine->packed_weights_ = std::make_unique<PackedWeights>(*engine->pool_, engine->allocator_, std::move(cache));
   CHIARO_ASSIGN(const std::vector<Wanted> wanted, wanted_devices(options));
   CHIARO_TRY(check_disabled(options, wanted));
   for (const Wanted& one : wanted) {

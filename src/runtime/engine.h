@@ -3,6 +3,7 @@
 // Thread rule: an Engine may be used from several threads; it must outlive what was made with it.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "core/memory.h"
 #include "core/thread_pool.h"
 #include "gpu/soft/soft_gpu.h"
+#include "plan/wide_weights.h"
 #include "runtime/packed_weights.h"
 
 namespace chiaro {
@@ -32,7 +34,9 @@ struct EngineOptions {
   std::vector<std::string> devices = {};
   std::function<void(const GpuDispatch&, const SoftCounts&)> on_dispatch = {};  // of software GPUs, after each dispatch
   std::function<void(MetalDeviceOptions&)> alter_metal =
-      {};                                   // of Metal devices, before each is made (tests alter them)
+      {};  // of Metal devices, before each is made (tests alter them)
+  // A folder for cache files of packed weights (runtime/weight_cache.h), made where it is missing. Empty: none.
+  std::filesystem::path weight_cache = {};
   std::vector<IsolatedSpec> isolated = {};  // of test devices that are to follow those, each by its name
 };
 
@@ -50,6 +54,8 @@ class Engine {
   std::span<Device* const> devices() const { return device_list_; }
   Device* device(std::string_view name) const;                  // nullptr where there is none
   PackedWeights& packed_weights() { return *packed_weights_; }  // what its executors share
+  // For PlanOptions, so that plans share FP8 weights that were widened.
+  const std::shared_ptr<WideWeights>& wide_weights() const { return wide_weights_; }
 
  private:
   Engine() = default;
@@ -57,6 +63,7 @@ class Engine {
   std::shared_ptr<Allocator> allocator_;
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<PackedWeights> packed_weights_;
+  std::shared_ptr<WideWeights> wide_weights_;
   std::vector<std::unique_ptr<Device>> owned_;
   std::vector<Device*> device_list_;
 };

@@ -85,7 +85,7 @@ class Access {
 
 struct Executor::State {
   explicit State(Engine& e) : engine(e) {}
-  Status prepare(std::shared_ptr<const ExecutionPlan> next);
+  Status prepare(std::shared_ptr<const ExecutionPlan> next, const RunOptions& staging);
   Status make_queues();
   Status run(const RunOptions& run_options);
   Status run_inline();
@@ -114,7 +114,7 @@ struct Executor::State {
   std::vector<std::unique_ptr<QueueThread>> threads;  // null for devices without segments; none for one device
 };
 
-Status Executor::State::prepare(std::shared_ptr<const ExecutionPlan> next) {
+Status Executor::State::prepare(std::shared_ptr<const ExecutionPlan> next, const RunOptions& staging) {
   ready = false;
   threads.clear();
   CHIARO_ASSIGN(std::vector<Device*> found, find_devices(engine, *next));
@@ -129,7 +129,8 @@ Status Executor::State::prepare(std::shared_ptr<const ExecutionPlan> next) {
     old_program = {};
     old_memory = {};
   }
-  CHIARO_ASSIGN(memory, ExecutorMemory::make(*plan, devices, engine.packed_weights(), std::move(old_memory)));
+  const PackingOptions packing{staging.cancel, staging.on_cache_write};
+  CHIARO_ASSIGN(memory, ExecutorMemory::make(*plan, devices, engine.packed_weights(), packing, std::move(old_memory)));
   CHIARO_ASSIGN(copies, CopyJobs::make(*plan, devices, memory, engine.allocator()));
   CHIARO_ASSIGN(ports, ExecutorPorts::make(*plan, devices, engine.allocator()));
   CHIARO_ASSIGN(program, make_program(plan, devices, memory, std::move(old_program)));
@@ -306,14 +307,15 @@ Status Executor::State::run(const RunOptions& run_options) {
 Executor::Executor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Executor::~Executor() = default;
 
-Result<std::unique_ptr<Executor>> Executor::create(Engine& engine, std::shared_ptr<const ExecutionPlan> plan) {
+Result<std::unique_ptr<Executor>> Executor::create(Engine& engine, std::shared_ptr<const ExecutionPlan> plan,
+                                                   const RunOptions& options) {
   auto state = std::make_unique<State>(engine);
-  CHIARO_TRY(state->prepare(std::move(plan)));
+  CHIARO_TRY(state->prepare(std::move(plan), options));
   return std::unique_ptr<Executor>(new Executor(std::move(state)));
 }
 
-Status Executor::reset(std::shared_ptr<const ExecutionPlan> plan) {
-  return state_->prepare(std::move(plan));
+Status Executor::reset(std::shared_ptr<const ExecutionPlan> plan, const RunOptions& options) {
+  return state_->prepare(std::move(plan), options);
 }
 
 Status Executor::run(std::span<const Binding> inputs, std::span<const Binding> outputs, const RunOptions& options) {

@@ -40,10 +40,13 @@ struct StepTime {
 };
 
 struct RunOptions {
-  const std::atomic<bool>* cancel = nullptr;  // checked per launch, per kernel chunk and per piece of a copy
+  // Checked per launch, per kernel chunk and per piece of a copy; while weights are packed, too (create, reset).
+  const std::atomic<bool>* cancel = nullptr;
   // A profile, on the calling thread: with one device after each step, with several at the end of the run, in the order
   // in which the steps began. Null: no timing.
-  std::function<void(const StepTime&)> on_step;
+  std::function<void(const StepTime&)> on_step = {};
+  // Of create and reset: while a cache file of packed weights is written (PackingOptions).
+  std::function<void(int64_t done, int64_t all)> on_cache_write = {};
   // For tests: all segments in the plan's order on the calling thread, and while one runs, the memory of devices that
   // it does not address is inaccessible (where they are strict: Device::set_accessible).
   bool serial = false;
@@ -59,13 +62,15 @@ struct RunReport {
 
 class Executor {
  public:
-  // Allocates the arenas, stages weights and compiles. Errors: out_of_memory, unsupported (weights without data),
-  // usage (a plan for a device that this engine does not have), internal (a plan that was not verified and is wrong).
-  static Result<std::unique_ptr<Executor>> create(Engine& engine, std::shared_ptr<const ExecutionPlan> plan);
+  // Allocates the arenas, stages weights and compiles. Of `options` only what says so is read. Errors: out_of_memory,
+  // unsupported (weights without data), usage (a plan for a device that this engine does not have), cancelled, internal
+  // (a plan that was not verified and is wrong).
+  static Result<std::unique_ptr<Executor>> create(Engine& engine, std::shared_ptr<const ExecutionPlan> plan,
+                                                  const RunOptions& options = {});
   ~Executor();
   // Takes another plan for the same engine. Memory that is large enough, weights, and compiled segments of the same key
   // (runtime/segment_key.h) are kept. Errors: as create; the executor then has no plan until a reset succeeds.
-  Status reset(std::shared_ptr<const ExecutionPlan> plan);
+  Status reset(std::shared_ptr<const ExecutionPlan> plan, const RunOptions& options = {});
 
   // Binds by name; every input and every output of the plan must be bound with its exact size.
   // Errors: usage (bindings), cancelled, out_of_memory, and what kernels and copies report. Where several queues fail,

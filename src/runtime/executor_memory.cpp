@@ -76,10 +76,13 @@ Status ExecutorMemory::stage(const ExecutionPlan& plan, Device& device, const Pl
   return {};
 }
 
-Status ExecutorMemory::stage_packed(const ExecutionPlan& plan, std::span<Device* const> devices,
-                                    PackedWeights& packed) {
+Status ExecutorMemory::stage_packed(const ExecutionPlan& plan, std::span<Device* const> devices, PackedWeights& packed,
+                                    const PackingOptions& options) {
   packed.forget_dropped();
   packed_.resize(plan.packed.size());
+  std::vector<bool> asked(packed_.size(), false);
+  std::vector<PackedRequest> requests;
+  std::vector<size_t> places;  // of ExecutionPlan::packed, by request
   for (const PlanStep& step : plan.steps) {
     const PackedInput& wants = step.kernel.packed();
     if (step.kernel.empty() || wants.input < 0) continue;
@@ -87,20 +90,24 @@ Status ExecutorMemory::stage_packed(const ExecutionPlan& plan, std::span<Device*
     const MemRef ref = input < step.inputs.size() ? step.inputs[input] : MemRef{};
     const auto index = static_cast<size_t>(ref.index);
     if (ref.region != Region::packed || ref.index < 0 || index >= packed_.size()) return not_staged("a weight", ref);
-    if (packed_[index] != nullptr) continue;
+    if (asked[index]) continue;
     const PlanPacked& form = plan.packed[index];
     const auto weight = static_cast<size_t>(form.weight), device = static_cast<size_t>(form.device);
     if (form.weight < 0 || weight >= plan.weights.size() || form.device < 0 || device >= devices.size() ||
         form.bytes != wants.bytes || form.layout != wants.layout) {
       return not_staged("a packed form", ref);
     }
-    CHIARO_ASSIGN(packed_[index], packed.get(*devices[device], plan.weights[weight], form, step.kernel));
+    asked[index] = true;
+    requests.push_back({devices[device], plan.weights[weight], &form, &step.kernel});
+    places.push_back(index);
   }
+  CHIARO_ASSIGN(auto buffers, packed.get(requests, options));
+  for (size_t i = 0; i < places.size(); ++i) packed_[places[i]] = std::move(buffers[i]);
   return {};
 }
 
 Result<ExecutorMemory> ExecutorMemory::make(const ExecutionPlan& plan, std::span<Device* const> devices,
-                                            PackedWeights& packed, ExecutorMemory old) {
+                                            PackedWeights& packed, const PackingOptions& options, ExecutorMemory old) {
   ExecutorMemory memory;
   for (size_t d = 0; d < devices.size(); ++d) {
     const int64_t bytes = d < plan.arenas.size() ? plan.arenas[d].bytes : 0;
@@ -120,7 +127,7 @@ Result<ExecutorMemory> ExecutorMemory::make(const ExecutionPlan& plan, std::span
     }
     CHIARO_TRY(memory.stage(plan, *devices[static_cast<size_t>(staged.device)], staged, old));
   }
-  CHIARO_TRY(memory.stage_packed(plan, devices, packed));
+  CHIARO_TRY(memory.stage_packed(plan, devices, packed, options));
   return memory;
 }
 

@@ -20,9 +20,9 @@ class ExecutorMemory {
   // `devices` are those of the plan, in its order. Weights are read where they lie by devices that address host memory,
   // and uploaded to all others; packed forms come from `packed`. What `old`, of the same devices, has of it is taken
   // over: arenas and inputs that are large enough, weights that are the same. Errors: out_of_memory, unsupported
-  // (weights without data), internal (a plan that stages what it does not have).
+  // (weights without data), cancelled while weights are packed, internal (a plan that stages what it does not have).
   static Result<ExecutorMemory> make(const ExecutionPlan& plan, std::span<Device* const> devices, PackedWeights& packed,
-                                     ExecutorMemory old = {});
+                                     const PackingOptions& options, ExecutorMemory old = {});
   // Errors: internal where the plan did not stage an input or weight on the device it names.
   Result<BufferRef> resolve(const MemRef& ref) const;
   const std::vector<std::shared_ptr<Buffer>>& packed() const { return packed_; }
@@ -36,7 +36,8 @@ class ExecutorMemory {
     TensorDataPtr weight;  // null for an input
     std::unique_ptr<Buffer> buffer;
   };
-  Status stage_packed(const ExecutionPlan& plan, std::span<Device* const> devices, PackedWeights& packed);
+  Status stage_packed(const ExecutionPlan& plan, std::span<Device* const> devices, PackedWeights& packed,
+                      const PackingOptions& options);
   static Buffer* find(const Table& table, int32_t device, int32_t index);
   Status stage(const ExecutionPlan& plan, Device& device, const PlanStaged& what, ExecutorMemory& old);
   std::unique_ptr<Buffer> take_input(const PlanStaged& what, int64_t bytes);

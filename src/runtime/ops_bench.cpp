@@ -142,7 +142,7 @@ class Timing {
     if (plan.packed().input == static_cast<int>(i)) {
       const auto size = static_cast<size_t>(plan.packed().bytes);
       CHIARO_ASSIGN(packed, Block::make(std::make_shared<SystemAllocator>(), size, "a benchmark's packed weight"));
-      CHIARO_TRY(plan.pack(bytes.data(), packed.data(), pool_));
+      CHIARO_TRY(plan.pack(bytes.data(), packed.data(), pool_, nullptr));
       form = {packed.data(), size};
     }
     CHIARO_ASSIGN(auto buffer, device_.allocate(static_cast<int64_t>(form.size()), "a benchmark's input"));

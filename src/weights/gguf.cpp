@@ -21,6 +21,7 @@ Result<GgufFile> GgufFile::open(const std::filesystem::path& path) {
   contents->version = header.version;
   contents->alignment = header.alignment;
   contents->unused_bytes = header.unused_bytes;
+  const auto source = std::make_shared<const TensorFile>(TensorFile{file, static_cast<int64_t>(header.data_start)});
   for (GgufEntry& entry : header.entries) {
     if (!entry.dtype) {
       contents->skipped.push_back({std::move(entry.name), std::move(entry.skip_reason)});
@@ -31,7 +32,7 @@ Result<GgufFile> GgufFile::open(const std::filesystem::path& path) {
     tensor->desc = dense(*entry.dtype, entry.shape);
     tensor->bytes = file->bytes().data() + header.data_start + entry.offset;
     tensor->owner = file;
-    tensor->mapped = true;
+    tensor->file = source;
     contents->tensors.push_back(std::move(tensor));
   }
   return GgufFile(std::move(contents));

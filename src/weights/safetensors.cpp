@@ -18,6 +18,7 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
   auto contents = std::make_shared<Contents>();
   contents->path = path;
   contents->metadata = std::move(header.metadata);
+  const auto source = std::make_shared<const TensorFile>(TensorFile{file, static_cast<int64_t>(header.data_start)});
   for (SafetensorsEntry& entry : header.entries) {
     if (!entry.dtype) {
       contents->skipped.push_back({std::move(entry.name), std::move(entry.skip_reason)});
@@ -28,7 +29,7 @@ Result<SafetensorsFile> SafetensorsFile::open(const std::filesystem::path& path)
     tensor->desc = dense(*entry.dtype, entry.shape);
     tensor->bytes = file->bytes().data() + header.data_start + entry.begin;
     tensor->owner = file;
-    tensor->mapped = true;
+    tensor->file = source;
     contents->tensors.push_back(std::move(tensor));
   }
   return SafetensorsFile(std::move(contents));

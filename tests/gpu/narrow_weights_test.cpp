@@ -114,7 +114,8 @@ TEST(NarrowWeights, Fp8IsCastWhenStagedWhereItsKernelsAreOff) {
   }
 }
 
-// Two layers of one weight, one of which reads rows 8 to 15: each form is made once, also for the next plan.
+// Two layers of one weight, one of which reads rows 8 to 15: each form is made once, also for the next plan of the
+// engine, in memory of the engine's allocator, and goes with the last plan.
 TEST(NarrowWeights, PlansShareWhatTheyStage) {
   std::vector<float> values(static_cast<size_t>(kOut * kIn));
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(static_cast<int>(i * 37 % 29) - 14);
@@ -129,9 +130,19 @@ TEST(NarrowWeights, PlansShareWhatTheyStage) {
   };
   EngineOptions options;
   options.devices = {"softgpu:apple7" + kMask, "cpu"};
+  const auto counted = std::make_shared<CountingAllocator>(std::make_shared<SystemAllocator>());
+  options.allocator = counted;
   const auto engine = Engine::create(options).value();
-  const auto one = make_plan(graph(5), engine->devices()), other = make_plan(graph(9), engine->devices());
+  PlanOptions shared;
+  shared.wide_weights = engine->wide_weights();
+  counted->fail_at(1);
+  const auto refused = make_plan(graph(5), engine->devices(), shared);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::out_of_memory);
+  counted->fail_at(0);
+  auto one = make_plan(graph(5), engine->devices(), shared), other = make_plan(graph(9), engine->devices(), shared);
   ASSERT_TRUE(one.ok() && other.ok());
+  EXPECT_EQ(counted->live_bytes(), 2 * kOut * kIn + 2 * 8 * kIn);
   std::vector<TensorDataPtr> wide;
   for (const TensorDataPtr& weight : (*one)->weights) {
     if (weight != data) wide.push_back(weight);
@@ -144,6 +155,9 @@ TEST(NarrowWeights, PlansShareWhatTheyStage) {
       EXPECT_EQ(load_element(DType::bf16, weight->bytes, i), load_element(DType::f8_e4m3, data->bytes, first + i));
     }
   }
+  wide.clear();
+  one = other = refused;
+  EXPECT_EQ(counted->live_bytes(), 0);
 }
 
 TEST(NarrowWeights, Int8GoesToAnotherDeviceWhereItsKernelsAreOff) {

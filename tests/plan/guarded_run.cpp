@@ -92,7 +92,8 @@ struct Memory {
         continue;
       if (plan.packed[static_cast<size_t>(ref.index)] != form) continue;
       const std::byte* source = plan.weights[static_cast<size_t>(form.weight)]->bytes + form.offset;
-      if (!step.kernel.pack(source, bytes.data(), pool).ok()) throw std::runtime_error("a weight is not packed");
+      if (!step.kernel.pack(source, bytes.data(), pool, nullptr).ok())
+        throw std::runtime_error("a weight is not packed");
       break;
     }
     return bytes;

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <functional>
+#include <thread>
 
 #include "devices.h"
 #include "ops/all.h"
@@ -158,6 +161,45 @@ TEST(PackedWeights, DevicesHoldTheirOwnAtOnce) {
       EXPECT_EQ(out, want);
     }
   }
+}
+
+// Packing is stopped within a chunk, whenever: no form that is not whole is kept, and the next executor is right.
+TEST(PackedWeights, PackingIsCancelledAtAnyMoment) {
+  const auto counted = std::make_shared<CountingAllocator>(std::make_shared<SystemAllocator>());
+  const auto engine = engine_of({"cpu"}, counted);
+  Device* cpu = engine->device("cpu");
+  GraphBuilder g;
+  Value x = g.input("x", dense(DType::f32, {3, 1024}));
+  for (int i = 0; i < 12; ++i) {
+    x = matmul(g, {.transpose_b = true}, x, g.weight(make_tensor("w", DType::f16, {1024, 1024}, numbers(1 << 20, 37))));
+  }
+  g.output("y", x);
+  const auto plan = make_plan(g.finish().value(), {&cpu, 1}).value();
+  ASSERT_EQ(plan->packed.size(), 12U);
+  const Inputs in{{"x", std::vector<float>(3 * 1024, 1e-4F)}};
+  const auto started = std::chrono::steady_clock::now();
+  const auto want = run(*Executor::create(*engine, plan).value(), in).value();
+  const auto whole = std::chrono::steady_clock::now() - started;
+  const std::atomic<bool> before{true};
+  ASSERT_EQ(Executor::create(*engine, plan, {.cancel = &before}).error().code, ErrorCode::cancelled);
+  int cancelled = 0;
+  for (int i = 0; i < 40; ++i) {
+    std::atomic<bool> cancel{false};
+    std::thread other([&] {
+      std::this_thread::sleep_for(whole * i / 40);
+      cancel = true;
+    });
+    auto made = Executor::create(*engine, plan, {.cancel = &cancel});
+    other.join();
+    if (!made.ok()) {
+      ++cancelled;
+      EXPECT_EQ(made.error().code, ErrorCode::cancelled) << made.error().format();
+      EXPECT_EQ(counted->live_bytes(), 0);
+      made = Executor::create(*engine, plan);
+    }
+    EXPECT_TRUE(same(run(**made, in).value(), want)) << i;
+  }
+  EXPECT_GT(cancelled, 0);
 }
 
 // A weight that one node reads as it is stays staged, too.

@@ -82,10 +82,11 @@ PackedInput packed_weight(const ConvParams& params) {
   return params.packed ? gemm_packed_input(1, params.problem) : PackedInput{};
 }
 
-Status pack_weight(const ConvParams& params, const std::byte* source, std::byte* to, ThreadPool& pool) {
+Status pack_weight(const ConvParams& params, const std::byte* source, std::byte* to, ThreadPool& pool,
+                   const std::atomic<bool>* cancel) {
   GemmProblem p = params.problem;
   p.b.data = source;
-  gemm_pack_b(p, to, pool);
+  gemm_pack_b(p, to, pool, cancel);
   return {};
 }
 
@@ -120,8 +121,9 @@ struct Conv2dCpu {
     return Minted<Conv2dCpu>(params, static_cast<int64_t>(scratch), packed_weight(params));
   }
   static Status run(const Minted<Conv2dCpu>& plan, CpuRun& run) { return run_convolution(name, *plan, run, &gemm); }
-  static Status pack(const Minted<Conv2dCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool) {
-    return pack_weight(*plan, source, to, pool);
+  static Status pack(const Minted<Conv2dCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool,
+                     const std::atomic<bool>* cancel) {
+    return pack_weight(*plan, source, to, pool, cancel);
   }
 };
 
@@ -146,8 +148,9 @@ struct Conv2dWinogradCpu {
   static Status run(const Minted<Conv2dWinogradCpu>& plan, CpuRun& run) {
     return run_convolution(name, *plan, run, &winograd);
   }
-  static Status pack(const Minted<Conv2dWinogradCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool) {
-    return pack_weight(*plan, source, to, pool);
+  static Status pack(const Minted<Conv2dWinogradCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool,
+                     const std::atomic<bool>* cancel) {
+    return pack_weight(*plan, source, to, pool, cancel);
   }
 };
 

@@ -25,10 +25,11 @@ struct MatmulCpu {
     int workers = 1;
   };
   static Result<Minted<MatmulCpu>> plan(const TypedCall<Matmul>& call, const DeviceTraits& traits);
-  static Status pack(const Minted<MatmulCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool) {
+  static Status pack(const Minted<MatmulCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool,
+                     const std::atomic<bool>* cancel) {
     GemmProblem p = plan->problem;
     p.b.data = source;
-    gemm_pack_b(p, to, pool);
+    gemm_pack_b(p, to, pool, cancel);
     return {};
   }
   static Status run(const Minted<MatmulCpu>& plan, CpuRun& run);

@@ -26,7 +26,8 @@ struct MatmulIdCpu {
   };
   static Result<Minted<MatmulIdCpu>> plan(const TypedCall<MatmulId>& call, const DeviceTraits& traits);
   static Status run(const Minted<MatmulIdCpu>& plan, CpuRun& run);
-  static Status pack(const Minted<MatmulIdCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool);
+  static Status pack(const Minted<MatmulIdCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool,
+                     const std::atomic<bool>* cancel);
 
  private:
   static GemmProblem problem(const Params& p, int64_t rows);
@@ -71,11 +72,13 @@ GemmProblem MatmulIdCpu::problem(const Params& p, int64_t rows) {
   return g;
 }
 
-Status MatmulIdCpu::pack(const Minted<MatmulIdCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool) {
+Status MatmulIdCpu::pack(const Minted<MatmulIdCpu>& plan, const std::byte* source, std::byte* to, ThreadPool& pool,
+                         const std::atomic<bool>* cancel) {
   GemmProblem g = problem(*plan, 1);
   for (int64_t expert = 0; expert < plan->w.shape[0]; ++expert) {
     g.b.data = source + step_bytes(plan->w.dtype, expert * plan->w.strides[0]);
-    gemm_pack_b(g, to + expert * plan->packed_bytes, pool);
+    gemm_pack_b(g, to + expert * plan->packed_bytes, pool, cancel);
+    if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) break;
   }
   return {};
 }

@@ -1,18 +1,15 @@
 #include "plan/passes/stage_casts.h"
 
-#include <array>
-#include <cstring>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "core/tensor.h"
 #include "ops/cast/op.h"
 #include "plan/rewriter.h"
+#include "plan/wide_weights.h"
 
 namespace chiaro {
 namespace {
@@ -21,64 +18,20 @@ bool is_fp8(DType dtype) {
   return dtype == DType::f8_e4m3 || dtype == DType::f8_e5m2;
 }
 
-// The bits of each of the 256 codes in f16 or bf16, which hold them exactly.
-std::array<uint16_t, 256> wide_codes(DType from, DType to) {
-  std::array<uint16_t, 256> table{};
-  for (size_t code = 0; code < table.size(); ++code) {
-    const auto byte = static_cast<std::byte>(code);
-    std::byte wide[2];
-    store_element(to, wide, 0, load_element(from, &byte, 0));
-    std::memcpy(&table[code], wide, sizeof wide);
-  }
-  return table;
-}
-
-// Owns the wide bytes, and the narrow weight, so that no other takes its address while this is known by it.
-struct WideWeight {
-  TensorDataPtr narrow;
-  std::vector<uint16_t> elements;
-};
-
-TensorDataPtr widened(const TensorDataPtr& narrow, const TensorDesc& view, int64_t offset, DType dtype) {
-  const auto table = wide_codes(view.dtype, dtype);
-  auto wide = std::make_shared<WideWeight>();
-  wide->narrow = narrow;
-  wide->elements.resize(static_cast<size_t>(view.count()));
-  const std::byte* codes = narrow->bytes + offset;
-  for_each_element(view, [&](int64_t i, int64_t at) {
-    wide->elements[static_cast<size_t>(i)] = table[static_cast<size_t>(codes[at])];
-  });
-  TensorData data;
-  data.name = narrow->name + " as " + std::string(dtype_name(dtype));
-  data.desc = dense(dtype, view.shape);
-  data.bytes = reinterpret_cast<const std::byte*>(wide->elements.data());
-  data.owner = std::move(wide);
-  return std::make_shared<const TensorData>(std::move(data));
-}
-
-// Plans of several sizes are made of one model: what one of them widened, the others find here while it lives.
-TensorDataPtr shared_wide(const TensorDataPtr& narrow, const TensorDesc& view, int64_t offset, DType dtype) {
-  static std::mutex mutex;
-  static std::map<std::tuple<const TensorData*, int64_t, std::string, DType>, std::weak_ptr<const TensorData>> known;
-  const std::lock_guard lock(mutex);
-  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
-  auto& entry = known[{narrow.get(), offset, view.text(), dtype}];
-  if (TensorDataPtr wide = entry.lock()) return wide;
-  TensorDataPtr wide = widened(narrow, view, offset, dtype);
-  entry = wide;
-  return wide;
-}
-
 class StagePass {
  public:
-  StagePass(const Graph& graph, PassContext& context) : graph_(graph), context_(context), rewriter_(graph) {}
+  StagePass(const Graph& graph, PassContext& context)
+      : graph_(graph), context_(context), wide_(context.options.wide_weights), rewriter_(graph) {
+    if (!wide_) wide_ = std::make_shared<WideWeights>(std::make_shared<SystemAllocator>());
+  }
 
   Result<Graph> run() {
     const std::vector<bool> read = read_still();
     for (const Node& node : graph_.nodes()) {
       if (node.op->kind == OpKind::view && !read[static_cast<size_t>(node.output.id)]) continue;
       if (stageable(node)) {
-        rewriter_.map(node.output, staged(node));
+        CHIARO_ASSIGN(const Value wide, staged(node));
+        rewriter_.map(node.output, wide);
         ++context_.changes;
       } else {
         copy(node);
@@ -114,10 +67,11 @@ class StagePass {
   }
 
   // One weight for all casts of a value to a type.
-  Value staged(const Node& node) {
+  Result<Value> staged(const Node& node) {
     const ValueInfo& in = info(node.inputs[0]);
     const DType dtype = info(node.output).desc.dtype;
-    const TensorDataPtr data = shared_wide(graph_.storage(in.storage).data, in.desc, in.offset_bytes, dtype);
+    CHIARO_ASSIGN(const TensorDataPtr data,
+                  wide_->get(graph_.storage(in.storage).data, in.desc, in.offset_bytes, dtype));
     const auto found = staged_.find(data.get());
     if (found != staged_.end()) return found->second;
     return staged_[data.get()] = rewriter_.builder().weight(data);
@@ -139,6 +93,7 @@ class StagePass {
 
   const Graph& graph_;
   PassContext& context_;
+  std::shared_ptr<WideWeights> wide_;
   Rewriter rewriter_;
   std::map<const TensorData*, Value> staged_;
 };

@@ -10,7 +10,8 @@ namespace chiaro {
 // shape) keep their casts. What reads such a weight is labelled "bf16_from_fp8", and its bytes count among the plan's
 // weights.
 //
-// The wide form lives as long as a plan that reads it; plans of one weight share it.
+// The wide form lives as long as a plan that reads it; plans of one weight that are made with the same
+// PlanOptions::wide_weights share it. Errors: out_of_memory.
 Result<Graph> stage_casts(const Graph& graph, PassContext& context);
 
 }  // namespace chiaro
