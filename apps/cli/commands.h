@@ -52,7 +52,7 @@ struct GenerateOptions {
   std::optional<uint64_t> seed;
   bool random_seed = false;
   int batch_count = 1, batch_size = 1, verbose = 0;
-  std::string output = "output.png", profile, from;
+  std::string output = "output.png", profile, from, weight_cache;
   DeviceOptions device;
   bool strict = false;
   std::vector<std::string> without_effect;  // sentences about flags that were accepted and do nothing

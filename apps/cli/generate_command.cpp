@@ -218,6 +218,8 @@ class GenerateCommand {
     load.model = job.model.path;
     load.taesd_preview_only = options_.parts.taesd_preview_only;
     load.threads = options_.device.threads;
+    load.weight_cache = options_.weight_cache;
+    load.one_request = true;
     load.log = console_.sink();
     load.log_level = severity_of(options_.verbose);
     const EngineSettings& engine = job.request.engine;

@@ -144,6 +144,9 @@ void add_engine_flags(CLI::App& app, GenerateOptions& o) {
   add_device_flags(app, o.device);
   app.add_option("--precision", o.precision, "of activations: auto, f32, f16, bf16 (default: auto)")->type_name("TYPE");
   app.add_flag("--strict", o.strict, "a result that is not finite is an error at once, without a retry in f32");
+  app.add_option("--weight-cache", o.weight_cache,
+                 "a folder that keeps weights as the kernels read them: mapped at the next start; changes no byte")
+      ->type_name("DIR");
   app.add_option("--profile", o.profile, "write the time of every kernel and copy there, as a Chrome trace")
       ->type_name("FILE.json");
   app.add_flag("-v,--verbose", o.verbose, "say more; twice: debug");

@@ -40,6 +40,12 @@ double ProgressBar::seconds_left(const Progress& p) const {
 
 std::string ProgressBar::describe(const Progress& p) const {
   std::string text;
+  if (p.cache_bytes > 0) {
+    const auto percent =
+        static_cast<int>(100.0 * static_cast<double>(p.cache_written) / static_cast<double>(p.cache_bytes));
+    if (console_.terminal()) text += bar_text(percent, 100, 24) + " ";
+    return text + fmt::format("{}: writing the weight cache, {} %", stage_name(p.stage), percent);
+  }
   if (console_.terminal()) text += bar_text(p.step, p.steps, 24) + " ";
   text += fmt::format("{} {}/{}", stage_name(p.stage), p.step, p.steps);
   if (p.pictures > 1) text += fmt::format(", picture {}/{}", p.picture + 1, p.pictures);
@@ -56,12 +62,12 @@ bool ProgressBar::due(const Progress& p) {
   if (console_.terminal()) return true;
   const int every = std::max(1, (p.steps + 4) / 5);
   const bool late = !any_line_ || std::chrono::duration<double>(now - last_line_).count() > kLineEverySeconds;
-  if (p.stage == Stage::decode && late && p.step > 0 && p.step < p.steps) {  // of many tiles
-    last_line_ = now;
-    any_line_ = true;
-    return true;
+  const bool cache = p.cache_bytes > 0, tile = p.stage == Stage::decode && p.step > 0 && p.step < p.steps;
+  if (cache || tile) {  // told of now and then; so are many tiles
+    if (!late) return false;
+  } else if (p.stage != Stage::sample || p.step == 0 || (p.step % every != 0 && p.step != p.steps && !late)) {
+    return false;
   }
-  if (p.stage != Stage::sample || p.step == 0 || (p.step % every != 0 && p.step != p.steps && !late)) return false;
   last_line_ = now;
   any_line_ = true;
   return true;

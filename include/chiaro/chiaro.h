@@ -59,6 +59,13 @@ struct LoadOptions {
   // its layers are split by free memory), "all=DEVICE" for the rest, "weight:PATTERN=DEVICE" for weights by name (* and
   // ?). A preference: nodes that a device cannot run move to another, with a notice. Empty: devices in their order.
   std::string backend = {};
+  // UTF-8 path of a folder, made where it is missing, for cache files of weights in the layout that kernels read:
+  // written once, mapped by every later Session of any process, in place of packing. Changes no byte of a picture; a
+  // file that does not fit, or cannot be written, is a notice in the log. Empty: none.
+  std::string weight_cache = {};
+  // The Session is for one generate(): packed weights that no later stage of it reads are given back at once. Else they
+  // are held for the next picture, until memory is short for another stage, or trim().
+  bool one_request = false;
   std::shared_ptr<Allocator> allocator = {};  // null: the system's
 };
 
@@ -127,6 +134,8 @@ struct Progress {
   int picture = 0, pictures = 1;  // the first picture of the group being computed
   int step = 0, steps = 0;        // of this stage; of decoding: pictures, or their tiles
   double seconds = 0;             // since this stage began
+  // While a cache file of weights is written (LoadOptions::weight_cache): of so many bytes so many are. Else 0.
+  int64_t cache_written = 0, cache_bytes = 0;
 };
 
 // A latent after a step, for tests and previews: [N,C,h,w] f32 in the model's latent space.

@@ -99,6 +99,9 @@ typedef struct chiaro_load_options {
   /* Parts of a model in files or component folders of their own; they win over `model`, which may be NULL where they
    * are all there. NULL: none. */
   const char *diffusion_model, *vae, *clip_l, *llm, *taesd;
+  /* A folder, made where it is missing, for cache files of weights in the layout that kernels read: written once,
+   * mapped by every later session of any process. Changes no byte of a picture. NULL: none. */
+  const char* weight_cache;
 } chiaro_load_options;
 
 /* Sets every field to its default; `size` is sizeof(chiaro_load_options). */
@@ -127,6 +130,8 @@ typedef struct chiaro_progress {
   int picture, pictures; /* the first picture of the group being computed, and how many there will be */
   int step, steps;       /* of this stage; of decoding: pictures, or their tiles */
   double seconds;        /* since this stage began */
+  int64_t cache_written; /* while a cache file of weights is written: of so many bytes so many are; else 0 */
+  int64_t cache_bytes;
 } chiaro_progress;
 
 typedef struct chiaro_picture {

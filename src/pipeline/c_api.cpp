@@ -135,6 +135,7 @@ Status load(const chiaro_load_options* theirs, chiaro_session** out) {
   options.parts.llm = text_of(o.llm);
   options.parts.taesd = text_of(o.taesd);
   options.threads = o.threads;
+  options.weight_cache = text_of(o.weight_cache);
   options.precision = text_of(o.precision, "auto");
   options.fuse = o.fuse != 0;
   for (size_t i = 0; i < o.disabled_op_count; ++i) options.disabled_ops.push_back(text_of(o.disabled_ops[i]));
@@ -185,8 +186,14 @@ chiaro::Callbacks callbacks_of(const chiaro_request& r, const std::atomic<bool>&
   callbacks.cancel = &cancel;
   if (r.on_progress != nullptr) {
     callbacks.on_progress = [r](const chiaro::Progress& p) {
-      const chiaro_progress progress{
-          static_cast<chiaro_stage>(p.stage), p.picture, p.pictures, p.step, p.steps, p.seconds};
+      const chiaro_progress progress{static_cast<chiaro_stage>(p.stage),
+                                     p.picture,
+                                     p.pictures,
+                                     p.step,
+                                     p.steps,
+                                     p.seconds,
+                                     p.cache_written,
+                                     p.cache_bytes};
       r.on_progress(r.user_data, &progress);
     };
   }

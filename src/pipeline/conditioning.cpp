@@ -62,7 +62,8 @@ Status run_encoder(const Assembly& a, StageRunner& runner, const ConditioningReq
   }
   const std::string key =
       fmt::format("text encoder, {} chunks, skip {}, {}", clip.batch, clip.skip, dtype_name(clip.dtype));
-  CHIARO_ASSIGN(auto executor, runner.executor(key, [&] { return build_clip_text(a.clip, *a.text_weights, clip); }));
+  CHIARO_ASSIGN(auto executor, runner.executor(
+                                   key, [&] { return build_clip_text(a.clip, *a.text_weights, clip); }, options));
   const Binding inputs[] = {bind_port("ids", ids)};
   const Binding outputs[] = {bind_port("states", states)};
   return executor->run(inputs, outputs, options);

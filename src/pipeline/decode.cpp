@@ -87,7 +87,8 @@ Result<std::vector<float>> decode_image(const Assembly& a, StageRunner& runner, 
                                         std::span<const float> latents, DType dtype, const RunOptions& options,
                                         const OnTile& on_tile) {
   const DecodeRequest shape = graph_of(size, dtype);
-  CHIARO_ASSIGN(auto executor, runner.executor(decoder_key(shape), [&] { return build_decode(a, shape); }));
+  CHIARO_ASSIGN(auto executor, runner.executor(
+                                   decoder_key(shape), [&] { return build_decode(a, shape); }, options));
   const auto plane = static_cast<size_t>(size.height * size.width);
   const auto part = static_cast<size_t>(shape.height * shape.width);
   const auto channels = static_cast<size_t>(a.latent_channels());
@@ -120,7 +121,8 @@ Result<std::vector<float>> encode_image(const Assembly& a, StageRunner& runner, 
             "latents"};
   const EncodeRequest shape{job.grid.y.tile * scale, job.grid.x.tile * scale, dtype};
   const std::string key = fmt::format("encoder, pixels {}x{}, {}", shape.width, shape.height, dtype_name(dtype));
-  CHIARO_ASSIGN(auto executor, runner.executor(key, [&] { return build_encode(a, shape); }));
+  CHIARO_ASSIGN(auto executor, runner.executor(
+                                   key, [&] { return build_encode(a, shape); }, options));
   job.piece.resize(static_cast<size_t>(shape.height * shape.width * 3));
   job.cut = [&](const Piece& at, std::span<float> piece) {
     copy_piece(image, size.width, 3, {at.y * scale, at.x * scale, shape.height, shape.width}, piece);

@@ -33,7 +33,8 @@ Result<Side> encode_side(const Assembly& a, StageRunner& runner, std::string_vie
   const PromptStates shape{static_cast<int64_t>(tokens.ids.size()), static_cast<int64_t>(tokens.drop), dtype};
   const std::string key =
       fmt::format("text encoder, {} tokens, {} dropped, {}", shape.length, shape.drop, dtype_name(dtype));
-  CHIARO_ASSIGN(auto executor, runner.executor(key, [&] { return build_prompt_states(a, shape); }));
+  CHIARO_ASSIGN(auto executor, runner.executor(
+                                   key, [&] { return build_prompt_states(a, shape); }, options));
   Side side;
   side.length = shape.length - shape.drop;
   side.states.resize(static_cast<size_t>(side.length * a.context_width()));

@@ -55,7 +55,8 @@ Result<std::vector<float>> sample_latents(const Assembly& a, StageRunner& runner
                           history,
                           request.sampler->fresh_noise,
                           dtype};
-  CHIARO_ASSIGN(auto executor, runner.executor(step_key(shape), [&] { return build_step(a, shape); }));
+  CHIARO_ASSIGN(auto executor, runner.executor(
+                                   step_key(shape), [&] { return build_step(a, shape); }, options));
 
   const auto one = static_cast<size_t>(a.latent_channels() * request.latent_height * request.latent_width);
   const size_t all = one * static_cast<size_t>(pictures);

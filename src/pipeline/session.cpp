@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "chiaro/chiaro.h"
+#include "core/utf8_path.h"
 #include "pipeline/assembly.h"
 #include "pipeline/conditioning.h"
 #include "pipeline/decode.h"
@@ -80,6 +81,12 @@ class Run {
   RunOptions options() {
     RunOptions o;
     o.cancel = callbacks_.cancel;
+    o.on_cache_write = [this](int64_t done, int64_t all) {
+      progress_.cache_written = done;
+      progress_.cache_bytes = all;
+      progress_.seconds = seconds_since(started_);
+      if (callbacks_.on_progress) callbacks_.on_progress(progress_);
+    };
     if (callbacks_.on_op) {
       o.on_step = [this](const StepTime& t) {
         callbacks_.on_op(
@@ -97,6 +104,7 @@ class Run {
   void report(int step, int steps) {
     progress_.step = step;
     progress_.steps = steps;
+    progress_.cache_written = progress_.cache_bytes = 0;
     progress_.seconds = seconds_since(started_);
     if (callbacks_.on_progress) callbacks_.on_progress(progress_);
   }
@@ -126,6 +134,7 @@ class SessionImpl final : public Session {
     engine.threads = options.threads;
     engine.log = make_log(options);
     engine.disabled_ops = options.disabled_ops;
+    engine.weight_cache = path_from_utf8(options.weight_cache);
     CHIARO_ASSIGN(DeviceChoice choice, choose_devices(options.devices, options.backend));
     engine.devices = std::move(choice.specs);
     session->memory_ = std::make_shared<CountingAllocator>(options.allocator ? options.allocator
@@ -142,6 +151,7 @@ class SessionImpl final : public Session {
     session->settings_ = {options.fuse,    options.disabled_ops, options.devices,
                           options.backend, options.parts,        options.prediction};
     if (options.taesd_preview_only) session->settings_.parts.taesd.clear();
+    session->one_request_ = options.one_request;
     session->runner_ = std::make_unique<StageRunner>(*session->engine_, plan);
     return std::shared_ptr<Session>(std::move(session));
   }
@@ -176,6 +186,7 @@ class SessionImpl final : public Session {
 
     run.begin(Stage::encode, 0, 1);
     CHIARO_ASSIGN(const Conditioning conditioning, encode(resolved, run, result));
+    if (one_request_) runner_->release("text encoder");
     run.report(1, 1);
     run.end(result);
     PictureDecoder decoder(*assembly_, *runner_, resolved, result.notices);
@@ -231,6 +242,7 @@ class SessionImpl final : public Session {
                     return sample_latents(*assembly_, *runner_, resolved, conditioning, first, pictures, dtype, hooks,
                                           run.options());
                   }));
+    if (one_request_ && first + pictures == resolved.request.batch_count) runner_->release("sampling step");
     run.end(result);
     run.begin(Stage::decode, first, pictures);
     const size_t one = latents.size() / static_cast<size_t>(pictures);
@@ -256,6 +268,7 @@ class SessionImpl final : public Session {
   DType dtype_ = DType::f32;
   EngineSettings settings_;
   double load_seconds_ = 0;
+  bool one_request_ = false;
   std::shared_ptr<CountingAllocator> memory_;
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<Assembly> assembly_;

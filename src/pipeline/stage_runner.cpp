@@ -5,8 +5,19 @@
 #include <cmath>
 
 #include "plan/print.h"
+#include "runtime/executor_memory.h"
 
 namespace chiaro {
+namespace {
+
+constexpr int64_t kSpare = 16;  // a sixteenth of what a stage takes is left to the rest of the program
+
+// Keys begin with the stage's name and a comma.
+std::string stage_of(const std::string& key) {
+  return key.substr(0, key.find(','));
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const ExecutionPlan>> StageRunner::plan(const std::string& key, const BuildGraph& build) {
   if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
@@ -33,17 +44,52 @@ Result<std::shared_ptr<const ExecutionPlan>> StageRunner::plan(const std::string
   return plan;
 }
 
-Result<std::unique_ptr<Executor>> StageRunner::executor(const std::string& key, const BuildGraph& build) {
+void StageRunner::release(std::string_view stage) {
+  const auto found = packed_.find(stage);
+  if (found != packed_.end()) packed_.erase(found);
+}
+
+// Those of an executor that runs now (previews are made while a picture is sampled) would not be freed.
+void StageRunner::release_others(const std::string& stage) {
+  for (auto& [other, forms] : packed_) {
+    if (other != stage) std::erase_if(forms, [](const std::shared_ptr<Buffer>& form) { return form.use_count() == 1; });
+  }
+}
+
+// Packing is cheaper than memory that the system has not got. A stage whose weights are held only takes its arena.
+void StageRunner::make_room(const std::string& key, const ExecutionPlan& plan) {
+  const std::string stage = stage_of(key);
+  const int64_t free = engine_.allocator()->free_bytes();
+  const auto held = packed_.find(stage);
+  if (free < 0 || packed_.size() - (held != packed_.end() ? 1 : 0) == 0) return;
+  int64_t needs = 0;
+  for (size_t d = 0; d < plan.devices.size() && d < plan.arenas.size(); ++d) {
+    if (in_host_memory(*plan.devices[d])) needs += plan.arenas[d].bytes;
+  }
+  for (const PlanPacked& form : plan.packed) {
+    const bool anew = held == packed_.end() || held->second.empty();
+    if (anew && in_host_memory(*plan.devices[static_cast<size_t>(form.device)])) needs += form.bytes;
+  }
+  if (needs + needs / kSpare <= free) return;
+  engine_.log()(LogLevel::info, LogCategory::pipeline,
+                "{}: it takes {:.0f} MiB and {:.0f} are free: packed weights of other stages are given up", key,
+                static_cast<double>(needs) / 0x1p20, static_cast<double>(free) / 0x1p20);
+  release_others(stage);
+}
+
+Result<std::unique_ptr<Executor>> StageRunner::executor(const std::string& key, const BuildGraph& build,
+                                                        const RunOptions& options) {
   CHIARO_ASSIGN(auto ready, plan(key, build));
   note_moved(key, *ready);
-  auto made = Executor::create(engine_, ready);
+  make_room(key, *ready);
+  auto made = Executor::create(engine_, ready, options);
   if (!made.ok() && made.error().code == ErrorCode::out_of_memory && !packed_.empty()) {
     engine_.log()(LogLevel::notice, LogCategory::pipeline, "{}: {}; packed weights of other stages are given up", key,
                   made.error().what);
     packed_.clear();
-    made = Executor::create(engine_, std::move(ready));
+    made = Executor::create(engine_, std::move(ready), options);
   }
-  if (made.ok()) packed_.insert((*made)->packed_weights().begin(), (*made)->packed_weights().end());
+  if (made.ok()) packed_[stage_of(key)].insert((*made)->packed_weights().begin(), (*made)->packed_weights().end());
   return made;
 }
 
@@ -68,9 +114,9 @@ std::string StageRunner::over_budget(const ExecutionPlan& plan) {
   return {};
 }
 
-// Once per stage, whatever its plans differ in: keys begin with the stage's name and a comma.
+// Once per stage, whatever its plans differ in.
 void StageRunner::note_moved(const std::string& key, const ExecutionPlan& plan) {
-  const std::string stage = key.substr(0, key.find(',')) + ": ";
+  const std::string stage = stage_of(key) + ": ";
   for (const std::string& told : moved_) {
     if (told.starts_with(stage)) return;
   }

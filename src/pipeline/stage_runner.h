@@ -1,7 +1,8 @@
 // StageRunner: plans, memory and checks around one stage of the pipeline (encode, sample, decode).
 //
-// Plans are cached by what they were built for, and the packed weights that they read are held until clear(), or until
-// memory runs out. Arenas live only as long as their stage, so that the peak is that of the largest stage.
+// Plans are cached by what they were built for, and the packed weights that they read are held until clear(), until the
+// session is done with their stage, or until memory is short: those of other stages are given up before a stage takes
+// more than there is. Arenas live only as long as their stage, so that the peak is that of the largest stage.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "chiaro/chiaro.h"
@@ -19,18 +21,24 @@ namespace chiaro {
 // Thread rule: one thread at a time.
 class StageRunner {
  public:
-  StageRunner(Engine& engine, const PlanOptions& options) : engine_(engine), options_(options) {}
+  StageRunner(Engine& engine, const PlanOptions& options) : engine_(engine), options_(options) {
+    options_.wide_weights = engine.wide_weights();
+  }
 
   using BuildGraph = std::function<Result<Graph>()>;
   // The cached plan of `key`, or a new one.
   Result<std::shared_ptr<const ExecutionPlan>> plan(const std::string& key, const BuildGraph& build);
-  Result<std::unique_ptr<Executor>> executor(const std::string& key, const BuildGraph& build);
+  // Ready to run that plan. `options` are those of the runs: their cancel also stops the packing of weights.
+  Result<std::unique_ptr<Executor>> executor(const std::string& key, const BuildGraph& build,
+                                             const RunOptions& options = {});
   // Which device may not hold what the plan allocates there (arena, weights, packed weights), with both sizes; empty
   // where all may. It depends on the plan and the devices alone, not on what they hold now.
   static std::string over_budget(const ExecutionPlan& plan);
   // Nodes that run elsewhere than they were placed, a sentence per stage that ran since begin_run().
   void begin_run() { moved_.clear(); }
   const std::vector<std::string>& moved() const { return moved_; }
+  // Gives up the packed weights of a stage ("text encoder": a key up to its comma); those that another reads too stay.
+  void release(std::string_view stage);
   void clear() {
     plans_.clear();
     order_.clear();
@@ -39,6 +47,8 @@ class StageRunner {
   }
 
  private:
+  void make_room(const std::string& key, const ExecutionPlan& plan);
+  void release_others(const std::string& stage);
   void note_moved(const std::string& key, const ExecutionPlan& plan);
 
   static constexpr size_t kMostPlans = 16;  // the oldest is dropped
@@ -46,7 +56,7 @@ class StageRunner {
   PlanOptions options_;
   std::map<std::string, std::shared_ptr<const ExecutionPlan>> plans_;
   std::vector<std::string> order_;
-  std::set<std::shared_ptr<Buffer>> packed_;
+  std::map<std::string, std::set<std::shared_ptr<Buffer>>, std::less<>> packed_;  // by stage
   std::vector<std::string> moved_;
 };
 

@@ -55,6 +55,27 @@ TEST(Generate, BatchSizeChangesNoByte) {
   }
 }
 
+TEST(Generate, AWeightCacheChangesNoByte) {
+  const Folder folder("generate");
+  ASSERT_EQ(folder.run(quick({"-o", "a.png"})).code, 0);
+  for (const char* name : {"b.png", "c.png"}) {
+    const Outcome outcome = folder.run(quick({"-o", name, "--weight-cache", "kept"}));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err.find("weight cache"), std::string::npos) << outcome.err;
+    EXPECT_EQ(read_file(folder / name), read_file(folder / "a.png")) << name;
+  }
+  EXPECT_FALSE(fs::is_empty(folder / "kept"));
+  for (const auto& entry : fs::directory_iterator(folder / "kept")) fs::resize_file(entry.path(), 100);
+  const Outcome damaged = folder.run(quick({"-o", "d.png", "--weight-cache", "kept"}));
+  EXPECT_EQ(damaged.code, 0);
+  EXPECT_NE(damaged.err.find("the weight cache "), std::string::npos) << damaged.err;
+  EXPECT_EQ(read_file(folder / "d.png"), read_file(folder / "a.png"));
+  const Outcome refused = folder.run(quick({"-o", "e.png", "--weight-cache", "a.png"}));
+  EXPECT_EQ(refused.code, 0);
+  EXPECT_NE(refused.err.find("are not kept in a.png"), std::string::npos) << refused.err;
+  EXPECT_EQ(read_file(folder / "e.png"), read_file(folder / "a.png"));
+}
+
 TEST(Generate, FromRepeatsEveryByteAndFlagsOverride) {
   const Folder folder("generate");
   const Words words{"-p",
