@@ -135,7 +135,7 @@ TEST(WeightCacheFile, RandomChangesWithRightChecksNeverCrash) {
   const auto directory = static_cast<size_t>(number_at(file, 24));
   std::mt19937 random(1);
   int taken = 0;
-  for (int round = 0; round < 20000; ++round) {
+  for (int round = 0; round < 4000; ++round) {
     auto bad = file;
     for (unsigned n = 1 + random() % 4; n > 0; --n) {
       const size_t in_directory = directory + random() % (bad.size() - 8 - directory);
@@ -145,7 +145,7 @@ TEST(WeightCacheFile, RandomChangesWithRightChecksNeverCrash) {
     reseal(bad);
     taken += accepted(bad) ? 1 : 0;
   }
-  EXPECT_GT(taken, 100) << "the changes never got past the checks";
+  EXPECT_GT(taken, 20) << "the changes never got past the checks";
 }
 
 // A form that was not written, whole or in the middle, shows in its sample.
