@@ -33,7 +33,8 @@ struct FewTile {
 template <int... kVec>
 struct RowSums {
   VF v[sizeof...(kVec)];
-  HWY_INLINE void clear() { ((v[kVec] = hn::Zero(DF())), ...); }
+  // Written out, as below: GCC for Arm cannot inline vectors into a constructor that it makes itself.
+  HWY_INLINE RowSums() { ((v[kVec] = hn::Zero(DF())), ...); }
   HWY_INLINE void add(VF a, const VF (&weights)[sizeof...(kVec)]) {
     ((v[kVec] = hn::MulAdd(a, weights[kVec], v[kVec])), ...);
   }
@@ -48,7 +49,7 @@ struct RowSums {
 template <class Row, int... kRow>
 struct TileSums {
   Row row[sizeof...(kRow)];
-  HWY_INLINE void clear() { (row[kRow].clear(), ...); }
+  HWY_INLINE TileSums() {}  // NOLINT(modernize-use-equals-default)
   // The products of step k, `a` at its column of A.
   template <size_t kVecs>
   HWY_INLINE void add(const float* a, const VF (&weights)[kVecs]) {
@@ -84,7 +85,6 @@ HWY_NOINLINE void plain_product(const FewTile& tile) {
   for (int v = 0; v < kVecs; ++v) {
     from[v] = reinterpret_cast<const Raw*>(tile.panel[v / 2]) + v % 2 * lanes;
   }
-  sums.clear();
   for (int64_t k = 0; k < tile.depth; ++k) {
     VF weights[kVecs];
     for (int v = 0; v < kVecs; ++v) {
@@ -120,7 +120,6 @@ HWY_NOINLINE void code_product(const FewTile& tile) {
   for (int v = 0; v < kVecs; ++v) {
     codes[v] = reinterpret_cast<const uint32_t*>(tile.panel[v / 2]) + v % 2 * lanes;
   }
-  sums.clear();
   const float* a = tile.a;
   for (int64_t part = 0; part < tile.depth / kPart; ++part) {
     for (int w = 0; w < C::kWords; ++w, a += C::kPerWord) {

@@ -42,9 +42,8 @@ HWY_INLINE void pack_narrow(const GemmB& b, const GemmA& a, int64_t columns, flo
   }
 }
 
-struct NarrowSums {
-  VF v[kNarrowRows][kNarrow];
-};
+// An array, not a struct: GCC for Arm cannot inline vectors into a constructor that it makes itself.
+using NarrowSums = VF[kNarrowRows][kNarrow];
 
 // sums[r][n] += a[r][i] b[n * ldb + i], i < count, lane by lane; the last lanes are padded with zeros.
 HWY_NOINLINE void narrow_kernel(int64_t count, const float* const* a, const float* b, int64_t ldb, NarrowSums& sums) {
@@ -52,7 +51,7 @@ HWY_NOINLINE void narrow_kernel(int64_t count, const float* const* a, const floa
   const int64_t lanes = vector_lanes();
   VF sum[kNarrowRows][kNarrow];
   for (int r = 0; r < kNarrowRows; ++r) {
-    for (int n = 0; n < kNarrow; ++n) sum[r][n] = sums.v[r][n];
+    for (int n = 0; n < kNarrow; ++n) sum[r][n] = sums[r][n];
   }
   int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
@@ -75,7 +74,7 @@ HWY_NOINLINE void narrow_kernel(int64_t count, const float* const* a, const floa
     }
   }
   for (int r = 0; r < kNarrowRows; ++r) {
-    for (int n = 0; n < kNarrow; ++n) sums.v[r][n] = sum[r][n];
+    for (int n = 0; n < kNarrow; ++n) sums[r][n] = sum[r][n];
   }
 }
 
@@ -89,7 +88,7 @@ HWY_INLINE void narrow_rows(const GemmA& a, const WindowStart* starts, int64_t r
   const bool direct =
       a.dtype == DType::f32 && a.c_stride == 1 && reinterpret_cast<uintptr_t>(base) % alignof(float) == 0;
   NarrowSums sums;
-  for (auto& row : sums.v) {
+  for (auto& row : sums) {
     for (VF& v : row) v = hn::Zero(d);
   }
   for (int64_t tap = 0; tap < a.kh * a.kw; ++tap) {
@@ -115,7 +114,7 @@ HWY_INLINE void narrow_rows(const GemmA& a, const WindowStart* starts, int64_t r
     }
   }
   for (int64_t r = 0; r < rows; ++r) {
-    for (int n = 0; n < kNarrow; ++n) out[r * ldo + n] = hn::GetLane(hn::SumOfLanes(d, sums.v[r][n]));
+    for (int n = 0; n < kNarrow; ++n) out[r * ldo + n] = hn::GetLane(hn::SumOfLanes(d, sums[r][n]));
   }
 }
 

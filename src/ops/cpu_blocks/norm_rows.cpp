@@ -23,7 +23,6 @@ double square_sum(const typename Io::Raw* x, size_t n) {
   double total = 0;
   for (size_t i = 0; i < n; i += kPiece) {
     Sums4 s;
-    s.clear();
     each_vector<Io, true>(x + i, std::min(kPiece, n - i), hn::Zero(DF()),
                           [&](VF v, int a) HWY_ATTR { s.v[a] = hn::MulAdd(v, v, s.v[a]); });
     total += s.total();
@@ -39,8 +38,6 @@ RowMoments moments_of(const typename Io::Raw* x, size_t n) {
   double s1 = 0, s2 = 0;
   for (size_t i = 0; i < n; i += kPiece) {
     Sums4 first, second;
-    first.clear();
-    second.clear();
     each_vector<Io>(x + i, std::min(kPiece, n - i), c, [&](VF v, int a) HWY_ATTR {
       const VF e = hn::Sub(v, c);
       first.v[a] = hn::Add(first.v[a], e);

@@ -92,7 +92,8 @@ HWY_INLINE void each_vector(const typename Io::Raw* x, size_t n, VF fill, F f) {
 
 struct Sums4 {
   VF v[4];
-  HWY_INLINE void clear() {
+  // Written out: GCC for Arm cannot inline vectors into a constructor that it makes itself.
+  HWY_INLINE Sums4() {
     for (VF& a : v) a = hn::Zero(DF());
   }
   // Lanes are added in double: upper halves to lower ones.
@@ -114,7 +115,6 @@ HWY_INLINE double sum_dense(const typename Io::Raw* x, size_t n) {
   double total = 0;
   for (size_t i = 0; i < n; i += kPiece) {
     Sums4 s;
-    s.clear();
     each_vector<Io, true>(x + i, std::min(kPiece, n - i), hn::Zero(DF()),
                           [&](VF v, int a) HWY_ATTR { s.v[a] = hn::Add(s.v[a], v); });
     total += s.total();
