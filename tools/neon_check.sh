@@ -33,7 +33,7 @@ export PKG_CONFIG_LIBDIR=$root/usr/lib/aarch64-linux-gnu/pkgconfig:$root/usr/sha
 export PKG_CONFIG_SYSROOT_DIR=$root
 cmake -S . -B build/neon/build -G Ninja -DCMAKE_BUILD_TYPE=Release -DCHIARO_TESTS=ON \
   -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/toolchains/aarch64-linux-gnu.cmake" -DCHIARO_ARM64_ROOT="$root"
-cmake --build build/neon/build "${tests[@]}"
+cmake --build build/neon/build --target "${tests[@]}"
 for test in "${tests[@]}"; do
   program=$(find build/neon/build/tests -type f -name "$test")
   echo "$test"
