@@ -63,7 +63,7 @@ Result<Dense> run_plan(const KernelPlan& plan, std::vector<const std::byte*> poi
   if (const PackedInput& wants = plan.packed(); wants.input >= 0) {
     packed.assign(static_cast<size_t>(wants.bytes), std::byte{0xFF});
     const std::byte*& source = pointers[static_cast<size_t>(wants.input)];
-    CHIARO_TRY(plan.pack(source, packed.data(), pool));
+    CHIARO_TRY(plan.pack(source, packed.data(), pool, nullptr));
     source = packed.data();
   }
   PoisonedScratch scratch(static_cast<size_t>(plan.scratch_bytes()));
