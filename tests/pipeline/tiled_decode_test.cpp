@@ -43,7 +43,7 @@ struct Needs {
   int64_t arena = 0, all = 0;
 };
 Needs needs_of(const std::string& path, int64_t side) {
-  auto engine = Engine::create();
+  auto engine = Engine::create({.threads = 2});  // as toy_options
   auto assembly = assemble(path, (*engine)->log());
   const auto graph = build_decode(**assembly, {1, side, side, DType::f32});
   const auto plan = make_plan(*graph, (*engine)->devices(), {});
@@ -65,7 +65,7 @@ LoadOptions on_device(const std::string& path, int64_t budget) {
 TEST(TiledDecode, WhereTheWholeIsPastTheDevicesBudget) {
   const std::string path = write_toy_model("tiled");
   const Needs whole = needs_of(path, kLatents), tile = needs_of(path, 16);
-  ASSERT_LT(tile.arena, whole.arena * 3 / 4);
+  ASSERT_LT(tile.arena, whole.arena * 9 / 10);  // scratch of two threads is most of it
   const int64_t budget = (tile.all + whole.all) / 2;
   const auto small = open_toy(on_device(path, budget)), large = open_toy(on_device(path, 2 * whole.all));
   ASSERT_TRUE(small && large);
