@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "chiaro/error.h"
@@ -42,7 +43,11 @@ struct PackedFormKey {
   std::string desc;    // TensorDesc::text() of the operand
   std::string layout;
   int64_t bytes = 0;  // of the form
-  auto operator<=>(const PackedFormKey&) const = default;
+  bool operator==(const PackedFormKey&) const = default;
+  // Not <=>: libc++ 14 has none for strings.
+  bool operator<(const PackedFormKey& o) const {
+    return std::tie(source, desc, layout, bytes) < std::tie(o.source, o.desc, o.layout, o.bytes);
+  }
 };
 
 struct CachedForm {

@@ -20,7 +20,8 @@ int find_input(const OpDef& op, std::string_view name) {
 bool join_attrs(const Node& first, const Node& last, AttrMap& joined) {
   joined = last.attrs;
   for (const auto& [key, value] : first.attrs) {
-    const auto own = std::find_if(joined.begin(), joined.end(), [&key](const auto& a) { return a.first == key; });
+    const auto own =
+        std::find_if(joined.begin(), joined.end(), [&name = key](const auto& a) { return a.first == name; });
     if (own != joined.end()) {
       own->second = value;
       continue;
