@@ -26,7 +26,9 @@ TEST(SystemAllocator, BlocksOfAnySizeAreAlignedAndWhole) {
     allocator.release(block, bytes);
   }
   EXPECT_EQ(allocator.allocate(SIZE_MAX), nullptr);
+#if !CHIARO_SANITIZED  // sanitizers end the process at a block that no machine has
   EXPECT_EQ(allocator.allocate(SIZE_MAX / 2), nullptr);
+#endif
   allocator.release(nullptr, kHuge);
 }
 
