@@ -104,20 +104,14 @@ Status check_targets(const AbOptions& o) {
   return check_writable(path_from_utf8(o.report) / "report.json", "--report");
 }
 
-Status save(const fs::path& path, const std::string& text) {
-  CHIARO_ASSIGN(auto file, AtomicFile::create(path));
-  CHIARO_TRY(file.write(text));
-  return file.commit();
-}
-
 Status save_all(const AbOptions& o, const ab::Report& report) {
-  if (!o.json.empty()) CHIARO_TRY(save(path_from_utf8(o.json), to_json(report)));
-  if (!o.svg.empty()) CHIARO_TRY(save(path_from_utf8(o.svg), to_svg(report)));
+  if (!o.json.empty()) CHIARO_TRY(write_file(path_from_utf8(o.json), to_json(report)));
+  if (!o.svg.empty()) CHIARO_TRY(write_file(path_from_utf8(o.svg), to_svg(report)));
   // A plot is linked where it lies beside the text.
   const fs::path svg = path_from_utf8(o.svg), markdown = path_from_utf8(o.markdown);
   const bool beside = !o.svg.empty() && svg.parent_path() == markdown.parent_path();
   const std::string plot = beside ? path_to_utf8(svg.filename()) : "";
-  if (!o.markdown.empty()) CHIARO_TRY(save(markdown, to_markdown(report, plot, "")));
+  if (!o.markdown.empty()) CHIARO_TRY(write_file(markdown, to_markdown(report, plot, "")));
   if (o.report.empty()) return {};
   const fs::path folder = path_from_utf8(o.report);
   for (const ab::Picture& picture : report.measured.pictures) {
@@ -126,9 +120,9 @@ Status save_all(const AbOptions& o, const ab::Report& report) {
     fs::copy_file(picture.path, folder / picture.path.filename(), fs::copy_options::overwrite_existing, ec);
     if (ec) return Error{ErrorCode::io, "cannot copy an output", ec.message(), "", o.report};
   }
-  CHIARO_TRY(save(folder / "plot.svg", to_svg(report)));
-  CHIARO_TRY(save(folder / "report.md", to_markdown(report, "plot.svg", "./")));
-  return save(folder / "report.json", to_json(report));
+  CHIARO_TRY(write_file(folder / "plot.svg", to_svg(report)));
+  CHIARO_TRY(write_file(folder / "report.md", to_markdown(report, "plot.svg", "./")));
+  return write_file(folder / "report.json", to_json(report));
 }
 
 // Whether the outputs are as alike as was asked for.

@@ -65,12 +65,6 @@ LoadOptions load_options(const BenchOptions& o, std::string model, Console& cons
   return load;
 }
 
-Status write_text(const std::string& path, const std::string& text) {
-  CHIARO_ASSIGN(AtomicFile file, AtomicFile::create(path_from_utf8(path)));
-  CHIARO_TRY(file.write(text));
-  return file.commit();
-}
-
 Status bench(const BenchOptions& o, const std::vector<std::string>& paths, Console& console) {
   ModelBenchOptions options;
   for (const std::string& path : paths) options.models.push_back(load_options(o, path, console));
@@ -92,7 +86,7 @@ Status bench(const BenchOptions& o, const std::vector<std::string>& paths, Conso
   CHIARO_ASSIGN(const ModelBench report, bench_models(options));
   console.end_bar();
   std::fputs(report.text(o.top).c_str(), stdout);
-  return o.json.empty() ? Status{} : write_text(o.json, report.json());
+  return o.json.empty() ? Status{} : write_file(path_from_utf8(o.json), report.json());
 }
 
 }  // namespace

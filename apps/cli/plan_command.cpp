@@ -41,12 +41,6 @@ Result<Graph> graph_of_model(const PlanCommandOptions& o, Log& log) {
   return build_step(*assembly, step);
 }
 
-Status write_text(const std::string& path, const std::string& text) {
-  CHIARO_ASSIGN(AtomicFile file, AtomicFile::create(path_from_utf8(path)));
-  CHIARO_TRY(file.write(text));
-  return file.commit();
-}
-
 Status run(const PlanCommandOptions& o, Console& console) {
   const auto log =
       Log::to_sink(LogLevel::warning, [&](LogLevel, LogCategory, std::string_view line) { console.line(line); });
@@ -55,7 +49,7 @@ Status run(const PlanCommandOptions& o, Console& console) {
   if (!graph.ok()) return std::move(graph).error();
   CHIARO_ASSIGN(const auto plan, make_plan(*graph, planner.engine->devices(), planner.options));
   if (!o.svg.empty()) {
-    CHIARO_TRY(write_text(o.svg, plan_svg(*plan)));
+    CHIARO_TRY(write_file(path_from_utf8(o.svg), plan_svg(*plan)));
   }
   std::fputs((o.json ? plan_json(*plan) : plan->text()).c_str(), stdout);
   return {};

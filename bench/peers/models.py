@@ -168,14 +168,15 @@ class Peer:
 
 
 class Ours:
-    def __init__(self, label, args, flags=()):
-        self.label, self.args, self.flags, self.peak, self.last = label, args, list(flags), 0, None
+    def __init__(self, label, args):
+        self.label, self.args, self.peak, self.last = label, args, 0, None
+        self.flops = {}  # of each stage, by the profile of the first run
 
     def run(self):
         with tempfile.TemporaryDirectory() as folder:
             report = os.path.join(folder, "bench.json")
             command = [self.args.program, "bench", "-m", self.args.model, "-W", str(self.args.size), "-H", str(self.args.size),
-                       "--rounds", "1", "--top", "1", "-t", str(self.args.threads), "--json", report, *self.flags]
+                       "--rounds", "1", "--top", "0" if self.flops else "1", "-t", str(self.args.threads), "--json", report]
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)
             if status != 0:
@@ -184,6 +185,7 @@ class Ours:
             with open(report, encoding="utf-8") as text:
                 self.last = json.load(text)
         stages = {stage["stage"]: stage["median_seconds"] for stage in self.last["models"][0]["stages"]}
+        self.flops = self.flops or {stage["stage"]: stage["flops"] for stage in self.last["models"][0]["stages"]}
         return [stages["sample"], stages["decode"]]
 
 
@@ -227,7 +229,7 @@ def report(args, made, times):
             table.append({"row": row, "engine": engine.label, "seconds": seconds, "ratios": ratios, "peak_bytes": engine.peak})
     last = made[0].last
     print(f"ceilings: {last['peak_gflops']:.0f} GFLOP/s, {last['copy_gbs']:.1f} GB/s copied; of the peak "
-          + ", ".join(f"{s['stage']} {100 * s['flops'] / s['median_seconds'] / 1e9 / last['peak_gflops']:.0f} %"
+          + ", ".join(f"{s['stage']} {100 * made[0].flops[s['stage']] / s['median_seconds'] / 1e9 / last['peak_gflops']:.0f} %"
                       for s in last["models"][0]["stages"]))
     if args.json:
         with open(args.json, "w", encoding="utf-8") as out:

@@ -163,4 +163,14 @@ Status AtomicFile::commit() {
   return {};
 }
 
+Status write_file(const fs::path& path, std::span<const std::byte> bytes) {
+  CHIARO_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  CHIARO_TRY(file.write(bytes));
+  return file.commit();
+}
+
+Status write_file(const fs::path& path, std::string_view text) {
+  return write_file(path, std::as_bytes(std::span(text)));
+}
+
 }  // namespace chiaro

@@ -48,4 +48,8 @@ class AtomicFile {
   int failed_ = 0;  // errno of the first failure
 };
 
+// A whole file of contents that are in memory. Errors: as those of create, write and commit.
+Status write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
+Status write_file(const std::filesystem::path& path, std::string_view text);
+
 }  // namespace chiaro

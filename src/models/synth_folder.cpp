@@ -92,12 +92,6 @@ json index_json(const SynthSpec& spec) {
           {"vae", {"diffusers", "AutoencoderKL"}}};
 }
 
-Status write_text(const fs::path& path, const std::string& text) {
-  CHIARO_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  CHIARO_TRY(file.write(text));
-  return file.commit();
-}
-
 // vocab.json, merges.txt and the special tokens, from the merges alone.
 Status write_tokenizer(const SynthRequest& request, const fs::path& folder) {
   CHIARO_ASSIGN(const auto file, MappedFile::open(request.merges));
@@ -114,10 +108,10 @@ Status write_tokenizer(const SynthRequest& request, const fs::path& folder) {
                        {"pad_token", request.spec.open_clip ? "!" : options.pad}};
   json config = tokens;
   config.update({{"tokenizer_class", "CLIPTokenizer"}, {"model_max_length", request.spec.clip.positions}});
-  CHIARO_TRY(write_text(folder / "vocab.json", ids.dump()));
-  CHIARO_TRY(write_text(folder / "merges.txt", std::string(text)));
-  CHIARO_TRY(write_text(folder / "special_tokens_map.json", tokens.dump(2)));
-  return write_text(folder / "tokenizer_config.json", config.dump(2));
+  CHIARO_TRY(write_file(folder / "vocab.json", ids.dump()));
+  CHIARO_TRY(write_file(folder / "merges.txt", std::string(text)));
+  CHIARO_TRY(write_file(folder / "special_tokens_map.json", tokens.dump(2)));
+  return write_file(folder / "tokenizer_config.json", config.dump(2));
 }
 
 Result<SynthFile> network_file(const SynthRequest& request, const fs::path& path, const Result<WeightShapes>& needs,
@@ -152,12 +146,12 @@ Status write_folder(const SynthRequest& request, const fs::path& folder, SynthPr
                 network_file(request, folder / "text_encoder/model.safetensors", clip_text_needs(spec.clip), false));
   for (SynthFile* file : {&unet, &vae, &clip}) progress.total += bytes_of(file->tensors);
   CHIARO_TRY(write_tokenizer(request, folder / "tokenizer"));
-  CHIARO_TRY(write_text(folder / "unet/config.json", unet_json(spec).dump(2)));
-  CHIARO_TRY(write_text(folder / "vae/config.json", vae_json(spec).dump(2)));
-  CHIARO_TRY(write_text(folder / "text_encoder/config.json", clip_json(spec).dump(2)));
-  CHIARO_TRY(write_text(folder / "scheduler/scheduler_config.json", scheduler_json(spec).dump(2)));
+  CHIARO_TRY(write_file(folder / "unet/config.json", unet_json(spec).dump(2)));
+  CHIARO_TRY(write_file(folder / "vae/config.json", vae_json(spec).dump(2)));
+  CHIARO_TRY(write_file(folder / "text_encoder/config.json", clip_json(spec).dump(2)));
+  CHIARO_TRY(write_file(folder / "scheduler/scheduler_config.json", scheduler_json(spec).dump(2)));
   for (SynthFile* file : {&unet, &vae, &clip}) CHIARO_TRY(write_synth_file(request, std::move(*file), progress));
-  return write_text(folder / "model_index.json", index_json(spec).dump(2));
+  return write_file(folder / "model_index.json", index_json(spec).dump(2));
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 namespace chiaro {
 namespace {
 
-constexpr double kRounding =
-    1e-9;  // tiles of 10 with an overlap of 0.3 go on by 7, though 10 (1 - 0.3) may be just below
+// Tiles of 10 with an overlap of 0.3 go on by 7, though 10 (1 - 0.3) may be just below.
+constexpr double kRounding = 1e-9;
 
 // From 0 to 1, with a derivative of 0 at both ends; the middle of element k of `length`.
 double rise(int64_t k, int64_t length) {

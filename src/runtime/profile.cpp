@@ -53,9 +53,7 @@ std::string Profile::json() const {
 }
 
 Status Profile::save(const std::filesystem::path& path) const {
-  CHIARO_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  CHIARO_TRY(file.write(json()));
-  return file.commit();
+  return write_file(path, json());
 }
 
 }  // namespace chiaro

@@ -51,28 +51,37 @@ inline GemmMap map_of(const TensorDesc& d) {
   return {d.dtype, d.strides[0], d.strides[1], d.strides[2], d.strides[3]};
 }
 
+// All of a problem but A. The weight is [n,channels,kh,kw], the bias every second element; null: none.
+inline void set_operands(GemmProblem& p, Strided& weight, Strided* bias, Strided* residual, Strided& out) {
+  p.n = weight.desc.shape[0];
+  const auto& strides = weight.desc.strides;
+  p.b.data = weight.data();
+  p.b.dtype = weight.desc.dtype;
+  p.b.n_stride = strides[0];
+  p.b.c_stride = strides[1];
+  p.b.ky_stride = strides[2];
+  p.b.kx_stride = strides[3];
+  p.bias_stride = 2;
+  if (bias != nullptr) {
+    p.bias = bias->data();
+    p.bias_dtype = bias->desc.dtype;
+  }
+  if (residual != nullptr) {
+    p.residual = residual->data();
+    p.residual_map = map_of(residual->desc);
+  }
+  p.out = out.data();
+  p.out_map = map_of(out.desc);
+}
+
 inline GemmProblem problem_of(const Sizes& s, Tensors& t) {
   GemmProblem p;
   p.batch = s.batch;
-  p.n = s.n;
   const auto& as = t.a.desc.strides;
   p.a = {t.a.data(), s.a_type,   as[0],      as[1],     as[2],      as[3],      s.in_h,     s.in_w,    s.channels, s.kh,
          s.kw,       s.stride_h, s.stride_w, s.pad_top, s.pad_left, s.dilation, s.dilation, s.out_h(), s.out_w()};
-  const auto& bs = t.b.desc.strides;
-  p.b.data = t.b.data();
-  p.b.dtype = s.b_type;
-  p.b.n_stride = bs[0];
-  p.b.c_stride = bs[1];
-  p.b.ky_stride = bs[2];
-  p.b.kx_stride = bs[3];
-  if (s.bias) p.bias = t.bias.data();
-  p.bias_dtype = s.extra_type;
-  p.bias_stride = 2;
   p.activation = s.activation;
-  if (s.residual) p.residual = t.residual.data();
-  p.residual_map = map_of(t.residual.desc);
-  p.out = t.out.data();
-  p.out_map = map_of(t.out.desc);
+  set_operands(p, t.b, s.bias ? &t.bias : nullptr, s.residual ? &t.residual : nullptr, t.out);
   return p;
 }
 

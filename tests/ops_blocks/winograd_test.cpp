@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "block_fixtures.h"
+#include "gemm_fixtures.h"
 #include "ops/cpu_blocks/winograd_cut.h"
 
 namespace chiaro {
@@ -44,31 +44,14 @@ Tensors make_tensors(const Sizes& s, uint32_t seed = 1) {
   return t;
 }
 
-GemmMap map_of(const TensorDesc& d) {
-  return {d.dtype, d.strides[0], d.strides[1], d.strides[2], d.strides[3]};
-}
-
 GemmProblem problem_of(const Sizes& s, Tensors& t) {
   GemmProblem p;
   p.batch = s.batch;
-  p.n = s.n;
   const auto& xs = t.x.desc.strides;
   p.a = {t.x.data(), s.type, xs[0], xs[1],     xs[2],      xs[3], s.h, s.w,       s.channels, 3,
          3,          1,      1,     s.pad_top, s.pad_left, 1,     1,   s.out_h(), s.out_w()};
-  const auto& ws = t.w.desc.strides;
-  p.b.data = t.w.data();
-  p.b.dtype = s.weights;
-  p.b.n_stride = ws[0];
-  p.b.c_stride = ws[1];
-  p.b.ky_stride = ws[2];
-  p.b.kx_stride = ws[3];
-  if (s.bias) p.bias = t.bias.data();
-  p.bias_stride = 2;
   p.activation = s.activation;
-  if (s.residual) p.residual = t.residual.data();
-  p.residual_map = map_of(t.residual.desc);
-  p.out = t.out.data();
-  p.out_map = map_of(t.out.desc);
+  gemm_test::set_operands(p, t.w, s.bias ? &t.bias : nullptr, s.residual ? &t.residual : nullptr, t.out);
   return p;
 }
 

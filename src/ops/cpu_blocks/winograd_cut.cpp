@@ -77,8 +77,10 @@ WinogradCut winograd_cut(const GemmProblem& p) {
   cut.stage = take(cut.sums_stride);
   cut.pixels = take(kPoints * kGemmAStride);
   cut.zeros = take(kGemmAStride);
-  cut.taps = take(9 * kGemmNrMax * std::max(cut.channels, kWeightSlab));
-  cut.floats = end;
+  // By tiles, the taps of a panel are done with before any pixels are: the same memory.
+  const int64_t taps = 9 * kGemmNrMax * std::max(cut.channels, kWeightSlab);
+  cut.taps = cut.by_columns ? take(taps) : 0;
+  cut.floats = std::max(end, round_up(taps, 16));
   return cut;
 }
 

@@ -127,9 +127,7 @@ Result<std::vector<std::byte>> encode_png(int width, int height, std::span<const
 Status save_png(const std::filesystem::path& path, int width, int height, std::span<const uint8_t> rgb,
                 const PngText& text) {
   CHIARO_ASSIGN(const std::vector<std::byte> bytes, encode_png(width, height, rgb, text));
-  CHIARO_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  CHIARO_TRY(file.write(bytes));
-  return file.commit();
+  return write_file(path, bytes);
 }
 
 Result<Image> decode_png(std::span<const std::byte> bytes, std::string_view where) {

@@ -37,13 +37,6 @@ struct Links {
   }
 };
 
-int find_input(const OpDef& op, std::string_view name) {
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    if (op.inputs[i].name == name && op.inputs[i].optional) return static_cast<int>(i);
-  }
-  return -1;
-}
-
 // Fills the optional input `name`, if the op has it, it is absent, and nothing of this stage or behind it is there.
 bool fill(Growing& growing, Stage stage, std::string_view name, Value operand) {
   FusedChain& chain = growing.chain;

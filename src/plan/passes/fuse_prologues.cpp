@@ -8,13 +8,6 @@
 namespace chiaro {
 namespace {
 
-int find_input(const OpDef& op, std::string_view name) {
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    if (op.inputs[i].name == name) return static_cast<int>(i);
-  }
-  return -1;
-}
-
 // The attributes of `last` with those of `first` that are known by the same name; false where one that differs from its
 // default is not.
 bool join_attrs(const Node& first, const Node& last, AttrMap& joined) {

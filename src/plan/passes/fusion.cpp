@@ -117,4 +117,11 @@ Result<Graph> Fusion::finish() {
   return rewriter.finish();
 }
 
+int find_input(const OpDef& op, std::string_view name) {
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    if (op.inputs[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
 }  // namespace chiaro

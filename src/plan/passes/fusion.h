@@ -58,6 +58,9 @@ class Fusion {
   std::vector<FusedChain> chains_;
 };
 
+// Which input of the op has that name; -1: none.
+int find_input(const OpDef& op, std::string_view name);
+
 // fuse.norm, fuse.conv, fuse.matmul: affine, bias, activation and residual into the attributes and inputs of one op;
 // fuse.modulate, fuse.gate, fuse.swiglu: what it is multiplied by.
 Result<Graph> fuse_followers(const Graph& graph, PassContext& context);
