@@ -39,6 +39,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports these inside std::variant and std::string at -O2 and -O3 where nothing is wrong.
   target_compile_options(chiaro_flags INTERFACE -Wno-maybe-uninitialized -Wno-restrict -Wno-array-bounds
     -Wno-stringop-overflow -Wno-psabi)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    # Highway compiles its NEON functions with the crypto extension, which they so need in any case. GCC gives
+    # constructors that it makes itself what the command line has, and would refuse to inline vectors into them.
+    target_compile_options(chiaro_flags INTERFACE -march=armv8-a+crypto)
+  endif()
 endif()
 if(CHIARO_SANITIZE)
   target_compile_options(chiaro_flags INTERFACE -fsanitize=${CHIARO_SANITIZE} -fno-omit-frame-pointer

@@ -27,6 +27,7 @@
  * chiaro_cancel may be called from any thread and from a signal handler. Callbacks run on the thread that called
  * chiaro_generate (log: on any thread) and must not call back into their session, chiaro_cancel excepted.
  * Text is UTF-8 and ends in a NUL.
+ * Structs that the caller makes hold a choice as an int, which can be any number and is checked, not as an enum.
  * Growth: structs that the caller makes begin with their size as the caller knows it; fields are only ever added at the
  * end. Structs that the library makes may grow at the end too: never copy them by value. */
 #ifndef CHIARO_CHIARO_C_H
@@ -88,7 +89,7 @@ typedef struct chiaro_load_options {
   /* Log lines; NULL: silent. One line at a time. */
   void (*log)(void* log_data, chiaro_severity severity, const char* category, const char* line);
   void* log_data;
-  chiaro_severity log_level; /* the least severity that is passed on */
+  int log_level; /* a chiaro_severity: the least that is passed on */
   /* Devices in order of preference, each with its options: "cpu", "isolated:NAME[,budget=64M][,no=OP]" (for tests).
    * NULL: the CPU, and what `backend` names. The CPU is always among them. */
   const char* devices;
@@ -170,7 +171,7 @@ typedef struct chiaro_request {
   void (*on_picture)(void* user_data, int index, const chiaro_picture* picture);
   double flow_shift; /* above 0: of models of flows, in place of their own */
   /* The decoder in overlapping tiles: less memory, and other bytes. */
-  chiaro_tiling vae_tiling;
+  int vae_tiling;                      /* a chiaro_tiling */
   int vae_tile_width, vae_tile_height; /* latents, 4 or more; 0: 64, or less where that does not fit either */
   double vae_tile_overlap;             /* the least part of a tile that the next one shares, 0 to 0.5 */
 } chiaro_request;

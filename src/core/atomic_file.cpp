@@ -170,7 +170,7 @@ Status write_file(const fs::path& path, std::span<const std::byte> bytes) {
 }
 
 Status write_file(const fs::path& path, std::string_view text) {
-  return write_file(path, std::as_bytes(std::span(text)));
+  return write_file(path, std::as_bytes(std::span<const char>(text.data(), text.size())));
 }
 
 }  // namespace chiaro

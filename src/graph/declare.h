@@ -13,8 +13,9 @@
 //   inline constexpr OpCall<Silu> silu{};      // silu(g, x) in models;  silu(g, {attrs}, x) with attributes
 //   const OpDef& op_def_silu();                // defined in reference.cpp: return op_def<Silu>();
 //
-// Optional members: variadic, deterministic, fuses_as, scales_as, multiplies_as, prologue (graph/op.h), and `static
-// ElementwiseStep step(const Attrs&)`.
+// Optional members: variadic, deterministic, fuses_as, scales_as, multiplies_as, prologue (graph/op.h), `static
+// ElementwiseStep step(const Attrs&)`, `static GatedHalves gated(const Attrs&)` and `static int channel_axis(const
+// Attrs&, size_t input)`.
 // Kind view: `static Result<ViewResult> view(const Attrs&, InputDescs)` instead of infer. Kind inplace: infer checks
 // shapes and returns the first input's description; reference computes the new contents of the first input's view.
 #pragma once
@@ -42,6 +43,14 @@ concept HasDecompose = requires(GraphBuilder& g, const typename O::Attrs& a, std
 template <class O>
 concept HasStep = requires(const typename O::Attrs& a) {
   { O::step(a) } -> std::same_as<ElementwiseStep>;
+};
+template <class O>
+concept IsGated = requires(const typename O::Attrs& a) {
+  { O::gated(a) } -> std::same_as<GatedHalves>;
+};
+template <class O>
+concept HasChannelAxis = requires(const typename O::Attrs& a) {
+  { O::channel_axis(a, size_t{}) } -> std::same_as<int>;
 };
 // A malformed declaration is a compile error that names what is missing.
 template <class O>
@@ -94,6 +103,12 @@ OpDef make_op_def() {
   }
   if constexpr (HasStep<O>) {
     def.step = [](const AttrMap& map) { return O::step(attrs_of<O>(map)); };
+  }
+  if constexpr (IsGated<O>) {
+    def.gated = [](const AttrMap& map) { return O::gated(attrs_of<O>(map)); };
+  }
+  if constexpr (HasChannelAxis<O>) {
+    def.channel_axis = [](const AttrMap& map, size_t input) { return O::channel_axis(attrs_of<O>(map), input); };
   }
   if constexpr (HasReference<O>) {
     def.reference = [](const AttrMap& map, std::span<const RefTensor> in, RefTensor& out) {

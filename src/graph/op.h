@@ -50,6 +50,12 @@ struct Prologue {
   std::string_view op, flag, rewrite;  // "rope" for fuse.rope; empty for other ops
 };
 
+// What a gated unit does with the halves of its input's last dimension: y = function(gate) * the other half.
+struct GatedHalves {
+  std::string_view function;  // an activation's name
+  bool gate_first = false;
+};
+
 // A dense tensor in double precision, for references. `present` is false for an optional input left out.
 struct RefTensor {
   Shape shape;
@@ -91,6 +97,11 @@ struct OpDef {
   Cost (*cost)(const AttrMap&, InputDescs, const TensorDesc& out) = nullptr;
   // Null where the op is not elementwise arithmetic.
   ElementwiseStep (*step)(const AttrMap&) = nullptr;
+  // Null where the op is no gated unit.
+  GatedHalves (*gated)(const AttrMap&) = nullptr;
+  // The axis of an input that runs along the result's last one, from the end: -1 is the last; 0: the input has none.
+  // Null where a part of the result's channels is not what the op makes of that part of its inputs.
+  int (*channel_axis)(const AttrMap&, size_t input) = nullptr;
   // The oracle: `out` arrives with its shape set and data sized. Null where the op is defined by `decompose`.
   Status (*reference)(const AttrMap&, std::span<const RefTensor>, RefTensor& out) = nullptr;
   // The same result from simpler ops. Null where there is none.

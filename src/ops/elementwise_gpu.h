@@ -126,11 +126,11 @@ struct GatedGpu : GpuKernel<GatedGpu<O>, O> {
     GpuProgram program;
     if (nest.count > 0) {
       const int64_t second = half.shape[-1] * x.strides[-1];
-      const bool gate_first = O::gate_first(call.attrs);
+      const GatedHalves halves = O::gated(call.attrs);
       GpuDispatch d = gpu_dispatch("gated_each");
-      d.constants = {gpu_type(x.dtype), static_cast<uint32_t>(O::function)};
+      d.constants = {gpu_type(x.dtype), static_cast<uint32_t>(*activation_from_name(halves.function))};
       d.buffers = {gpu_input(call, 0), gpu_output(call)};
-      d.set_args(GatedGpuArgs{nest, gpu_u32(gate_first ? 0 : second), gpu_u32(gate_first ? second : 0)});
+      d.set_args(GatedGpuArgs{nest, gpu_u32(halves.gate_first ? 0 : second), gpu_u32(halves.gate_first ? second : 0)});
       gpu_elementwise_work(d, nest, false, 5, 3.0 * static_cast<double>(unit_bytes(x.dtype)));
       program.add(std::move(d));
     }

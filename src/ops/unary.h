@@ -49,8 +49,9 @@ struct GatedCpu {
     TensorDesc half = x;
     half.shape[-1] /= 2;
     const int64_t second = half.shape[-1] * x.strides[-1] * unit_bytes(x.dtype);
-    return Minted<GatedCpu>(
-        {make_elementwise(call.out(), {half, half}), second, O::gate_first(call.attrs), O::function});
+    const GatedHalves halves = O::gated(call.attrs);
+    return Minted<GatedCpu>({make_elementwise(call.out(), {half, half}), second, halves.gate_first,
+                             *activation_from_name(halves.function)});
   }
   static Status run(const Minted<GatedCpu>& plan, CpuRun& run) {
     const std::byte* gate = run.inputs[0] + (plan->gate_first ? 0 : plan->second);

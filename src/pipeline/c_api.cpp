@@ -70,6 +70,12 @@ Error usage(std::string what, std::string why = "") {
   return {ErrorCode::usage, std::move(what), std::move(why), "see chiaro/chiaro_c.h", ""};
 }
 
+// A field that holds one of the values 0 to `last` of an enum.
+Status check_choice(std::string_view field, int value, int last, std::string_view of) {
+  if (value >= 0 && value <= last) return {};
+  return usage(std::string(field) + " is " + std::to_string(value), "it is one of " + std::string(of));
+}
+
 std::string text_of(const char* text, const char* otherwise = "") {
   return text != nullptr ? text : otherwise;
 }
@@ -127,6 +133,7 @@ Status load(const chiaro_load_options* theirs, chiaro_session** out) {
   CHIARO_TRY(read_struct(theirs, o, "the load options"));
   if (o.model == nullptr && o.diffusion_model == nullptr) return usage("no model was named");
   if (o.disabled_op_count > 0 && o.disabled_ops == nullptr) return usage("disabled_ops is NULL");
+  CHIARO_TRY(check_choice("log_level", o.log_level, CHIARO_LOG_ERROR, "chiaro_severity"));
   chiaro::LoadOptions options;
   options.model = text_of(o.model);
   options.parts.diffusion_model = text_of(o.diffusion_model);
@@ -214,9 +221,7 @@ Status generate(chiaro_session* session, const chiaro_request* theirs, chiaro_pi
   chiaro_request r = default_request();
   CHIARO_TRY(read_struct(theirs, r, "the request"));
   if (r.prompt == nullptr) return usage("no prompt was given", "an empty one is \"\"");
-  if (r.vae_tiling < CHIARO_TILING_AUTO || r.vae_tiling > CHIARO_TILING_OFF) {
-    return usage("vae_tiling is " + std::to_string(r.vae_tiling), "it is one of chiaro_tiling");
-  }
+  CHIARO_TRY(check_choice("vae_tiling", r.vae_tiling, CHIARO_TILING_OFF, "chiaro_tiling"));
   const std::lock_guard lock(session->mutex);
   session->cancel = false;
   auto box = std::make_unique<chiaro_pictures>();

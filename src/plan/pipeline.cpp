@@ -27,8 +27,9 @@ constexpr std::array kGraphPasses{
     GraphPassEntry{"pack", &pass_pack, true},
 };
 // Rewrites of fuse that can be left out one by one.
-constexpr std::array<std::string_view, 8> kRewrites{"fuse.norm", "fuse.conv",   "fuse.matmul", "fuse.modulate",
-                                                    "fuse.gate", "fuse.swiglu", "fuse.rope",   "fuse.elementwise"};
+constexpr std::array<std::string_view, 9> kRewrites{"fuse.norm",     "fuse.conv", "fuse.matmul",
+                                                    "fuse.modulate", "fuse.gate", "fuse.swiglu",
+                                                    "fuse.geglu",    "fuse.rope", "fuse.elementwise"};
 
 // Runs one pass, timed, into the plan's report.
 template <class F>

@@ -133,7 +133,7 @@ static void test_tiles(chiaro_session* session) {
   }
   request.vae_tile_overlap = 2;
   expect_error(chiaro_generate(session, &request, &tiles), CHIARO_USAGE, "overlap by 2");
-  request.vae_tiling = (chiaro_tiling)7;
+  request.vae_tiling = 7;
   expect_error(chiaro_generate(session, &request, &tiles), CHIARO_USAGE, "vae_tiling is 7");
   chiaro_free_pictures(whole);
 }
@@ -171,8 +171,11 @@ static void test_errors(chiaro_session* session) {
   options.model = CHIARO_SOURCE_DIR "/models/tiny";
   options.precision = "f12";
   expect_error(chiaro_load(&options, &none), CHIARO_USAGE, "f12");
-  const char* disabled[] = {"no_such_op"};
   options.precision = NULL;
+  options.log_level = CHIARO_LOG_ERROR + 1;
+  expect_error(chiaro_load(&options, &none), CHIARO_USAGE, "log_level is 5");
+  options.log_level = CHIARO_LOG_NOTICE;
+  const char* disabled[] = {"no_such_op"};
   options.disabled_ops = disabled;
   options.disabled_op_count = 1;
   expect_error(chiaro_load(&options, &none), CHIARO_USAGE, "no_such_op");

@@ -18,7 +18,7 @@ sys.dont_write_bytecode = True
 import format as format_check  # noqa: E402
 import sources  # noqa: E402
 
-NAMES = ("layers", "lengths", "words", "format", "tree_size", "links", "deps")
+NAMES = ("layers", "lengths", "words", "format", "tree_size", "links", "deps", "c_interface")
 
 
 def violations(name, root):

@@ -33,7 +33,6 @@ struct FewTile {
 template <int... kVec>
 struct RowSums {
   VF v[sizeof...(kVec)];
-  // Written out, as below: GCC for Arm cannot inline vectors into a constructor that it makes itself.
   HWY_INLINE RowSums() { ((v[kVec] = hn::Zero(DF())), ...); }
   HWY_INLINE void add(VF a, const VF (&weights)[sizeof...(kVec)]) {
     ((v[kVec] = hn::MulAdd(a, weights[kVec], v[kVec])), ...);
@@ -49,6 +48,7 @@ struct RowSums {
 template <class Row, int... kRow>
 struct TileSums {
   Row row[sizeof...(kRow)];
+  // Written out: GCC gives constructors that it makes itself the command line's target, and refuses to inline Row's.
   HWY_INLINE TileSums() {}  // NOLINT(modernize-use-equals-default)
   // The products of step k, `a` at its column of A.
   template <size_t kVecs>

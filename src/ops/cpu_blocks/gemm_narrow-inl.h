@@ -42,7 +42,6 @@ HWY_INLINE void pack_narrow(const GemmB& b, const GemmA& a, int64_t columns, flo
   }
 }
 
-// An array, not a struct: GCC for Arm cannot inline vectors into a constructor that it makes itself.
 using NarrowSums = VF[kNarrowRows][kNarrow];
 
 // sums[r][n] += a[r][i] b[n * ldb + i], i < count, lane by lane; the last lanes are padded with zeros.

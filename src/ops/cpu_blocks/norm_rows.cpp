@@ -30,11 +30,11 @@ double square_sum(const typename Io::Raw* x, size_t n) {
   return total;
 }
 
+// `center` is set.
 template <class Io>
-RowMoments moments_of(const typename Io::Raw* x, size_t n) {
+void moments_about(const typename Io::Raw* x, size_t n, RowMoments& moments) {
   const auto count = static_cast<double>(n);
-  const auto center = static_cast<float>(sum_dense<Io>(x, n) / count);
-  const VF c = hn::Set(DF(), center);
+  const VF c = hn::Set(DF(), moments.center);
   double s1 = 0, s2 = 0;
   for (size_t i = 0; i < n; i += kPiece) {
     Sums4 first, second;
@@ -48,7 +48,8 @@ RowMoments moments_of(const typename Io::Raw* x, size_t n) {
   }
   const double rest = s1 / count;
   const double variance = s2 / count - rest * rest;
-  return {center, static_cast<float>(rest), variance < 0 ? 0 : variance};
+  moments.rest = static_cast<float>(rest);
+  moments.variance = variance < 0 ? 0 : variance;
 }
 
 // y = act(plain(x) * w + b), vector by vector; the tail runs the same code on padded vectors.
@@ -93,18 +94,23 @@ HWY_INLINE void normalise_with(const typename Io::Raw* x, size_t n, const RowAff
   }
 }
 
-double square_sum_any(DType dtype, const void* x, size_t n) {
-  return with_io(dtype, [&](auto io) HWY_ATTR {
+void square_sums_any(DType dtype, const void* const* x, size_t rows, size_t n, double* sums) {
+  with_io(dtype, [&](auto io) HWY_ATTR {
     using Io = decltype(io);
-    return square_sum<Io>(static_cast<const typename Io::Raw*>(x), n);
+    for (size_t r = 0; r < rows; ++r) sums[r] = square_sum<Io>(static_cast<const typename Io::Raw*>(x[r]), n);
   });
 }
 
-RowMoments moments_any(DType dtype, const void* x, size_t n) {
-  if (n == 0) return {};
-  return with_io(dtype, [&](auto io) HWY_ATTR {
+void moments_any(DType dtype, const void* const* x, size_t rows, size_t n, RowMoments* moments) {
+  std::fill_n(moments, rows, RowMoments{});
+  if (n == 0) return;
+  with_io(dtype, [&](auto io) HWY_ATTR {
     using Io = decltype(io);
-    return moments_of<Io>(static_cast<const typename Io::Raw*>(x), n);
+    const auto row = [x](size_t r) { return static_cast<const typename Io::Raw*>(x[r]); };
+    for (size_t r = 0; r < rows; ++r) {
+      moments[r].center = static_cast<float>(sum_dense<Io>(row(r), n) / static_cast<double>(n));
+    }
+    for (size_t r = 0; r < rows; ++r) moments_about<Io>(row(r), n, moments[r]);
   });
 }
 
@@ -146,7 +152,7 @@ HWY_AFTER_NAMESPACE();
 namespace chiaro {
 
 HWY_EXPORT(sum_row);
-HWY_EXPORT(square_sum_any);
+HWY_EXPORT(square_sums_any);
 HWY_EXPORT(moments_any);
 HWY_EXPORT(normalise_any);
 HWY_EXPORT(softmax);
@@ -154,11 +160,11 @@ HWY_EXPORT(softmax);
 double row_sum(const float* x, size_t n) {
   return HWY_DYNAMIC_DISPATCH(sum_row)(x, n);
 }
-double row_square_sum(DType dtype, const void* x, size_t n) {
-  return HWY_DYNAMIC_DISPATCH(square_sum_any)(dtype, x, n);
+void row_square_sums(DType dtype, const void* const* x, size_t rows, size_t n, double* sums) {
+  HWY_DYNAMIC_DISPATCH(square_sums_any)(dtype, x, rows, n, sums);
 }
-RowMoments row_moments(DType dtype, const void* x, size_t n) {
-  return HWY_DYNAMIC_DISPATCH(moments_any)(dtype, x, n);
+void row_moments(DType dtype, const void* const* x, size_t rows, size_t n, RowMoments* moments) {
+  HWY_DYNAMIC_DISPATCH(moments_any)(dtype, x, rows, n, moments);
 }
 void normalise_row(DType dtype, const void* x, size_t n, const RowAffine& affine, void* y) {
   HWY_DYNAMIC_DISPATCH(normalise_any)(dtype, x, n, affine, y);

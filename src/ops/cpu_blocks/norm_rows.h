@@ -19,8 +19,9 @@ struct RowMoments {
   float center = 0, rest = 0;
   double variance = 0;
 };
-RowMoments row_moments(DType dtype, const void* x, size_t n);
-double row_square_sum(DType dtype, const void* x, size_t n);
+// Of each of `rows` rows: one row's sums are added up while the next one's are read.
+void row_moments(DType dtype, const void* const* x, size_t rows, size_t n, RowMoments* moments);
+void row_square_sums(DType dtype, const void* const* x, size_t rows, size_t n, double* sums);
 double row_sum(const float* x, size_t n);
 
 // y = act((x - center - rest) * inverse * weight + bias); weight and bias may be null. y has x's dtype.

@@ -92,7 +92,6 @@ HWY_INLINE void each_vector(const typename Io::Raw* x, size_t n, VF fill, F f) {
 
 struct Sums4 {
   VF v[4];
-  // Written out: GCC for Arm cannot inline vectors into a constructor that it makes itself.
   HWY_INLINE Sums4() {
     for (VF& a : v) a = hn::Zero(DF());
   }

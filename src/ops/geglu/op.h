@@ -12,8 +12,7 @@ struct Geglu {
   static constexpr std::array inputs{InputSpec{"x", "[..., 2C]"}};
   using Attrs = NoAttrs;
   static constexpr Alias alias{};
-  static constexpr Activation function = Activation::gelu;
-  static bool gate_first(const Attrs&) { return false; }
+  static GatedHalves gated(const Attrs&) { return {activation_name(Activation::gelu), false}; }
   static Result<TensorDesc> infer(const Attrs&, InputDescs in);
   static Cost cost(const Attrs&, InputDescs in, const TensorDesc& out);
   static Status reference(const Attrs&, std::span<const RefTensor> in, RefTensor& out);

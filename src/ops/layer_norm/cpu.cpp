@@ -27,10 +27,13 @@ struct LayerNormCpu {
   }
   static Status run(const Minted<LayerNormCpu>& plan, CpuRun& run) {
     const double eps = plan->eps;
-    return run_norm_rows(plan->rows, run, [eps](DType dtype, const void* x, size_t n, RowAffine affine, void* y) {
-      affine.moments = row_moments(dtype, x, n);
-      affine.inverse = static_cast<float>(1 / std::sqrt(affine.moments.variance + eps));
-      normalise_row(dtype, x, n, affine, y);
+    return run_norm_rows(plan->rows, run, [eps](DType dtype, const RowGroup& x, size_t n, RowAffine* affine) {
+      RowMoments moments[kRowGroup];
+      row_moments(dtype, x.row, x.rows, n, moments);
+      for (size_t r = 0; r < x.rows; ++r) {
+        affine[r].moments = moments[r];
+        affine[r].inverse = static_cast<float>(1 / std::sqrt(moments[r].variance + eps));
+      }
     });
   }
 };

@@ -28,6 +28,10 @@ struct Matmul {
       v("act", act);
     }
   };
+  static int channel_axis(const Attrs& attrs, size_t input) {
+    if (input == 0) return 0;
+    return input == 1 && attrs.transpose_b ? -2 : -1;
+  }
   static constexpr Alias alias{.may_overwrite = 4};  // a scale of its own shape: a gated unit takes one tensor
   static Result<TensorDesc> infer(const Attrs& attrs, InputDescs in);
   static Cost cost(const Attrs& attrs, InputDescs in, const TensorDesc& out);

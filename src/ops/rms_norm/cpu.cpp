@@ -26,10 +26,12 @@ struct RmsNormCpu {
   }
   static Status run(const Minted<RmsNormCpu>& plan, CpuRun& run) {
     const double eps = plan->eps;
-    return run_norm_rows(plan->rows, run, [eps](DType dtype, const void* x, size_t n, RowAffine affine, void* y) {
-      const double mean_square = row_square_sum(dtype, x, n) / static_cast<double>(n);
-      affine.inverse = static_cast<float>(1 / std::sqrt(mean_square + eps));
-      normalise_row(dtype, x, n, affine, y);
+    return run_norm_rows(plan->rows, run, [eps](DType dtype, const RowGroup& x, size_t n, RowAffine* affine) {
+      double sums[kRowGroup];
+      row_square_sums(dtype, x.row, x.rows, n, sums);
+      for (size_t r = 0; r < x.rows; ++r) {
+        affine[r].inverse = static_cast<float>(1 / std::sqrt(sums[r] / static_cast<double>(n) + eps));
+      }
     });
   }
 };

@@ -139,8 +139,10 @@ struct RopeApplyCpu {
     affine.weight = weight;
     for (size_t i = 0; i < rows.heads; ++i) {
       const float* row = f32_row(in, x, stage);
-      const double mean_square = row_square_sum(DType::f32, row, d) / static_cast<double>(d);
-      affine.inverse = static_cast<float>(1 / std::sqrt(mean_square + p.eps));
+      const void* const rows_measured[] = {row};
+      double squares = 0;
+      row_square_sums(DType::f32, rows_measured, 1, d, &squares);
+      affine.inverse = static_cast<float>(1 / std::sqrt(squares / static_cast<double>(d) + p.eps));
       normalise_row(DType::f32, row, d, affine, normed);
       float* const turned = f32_target(out, y, normed);
       rotary_rows({DType::f32, normed, turned, 1, p.half(), 0, 0, p.interleaved}, coefficients);

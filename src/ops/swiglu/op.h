@@ -18,8 +18,7 @@ struct Swiglu {
     }
   };
   static constexpr Alias alias{};
-  static constexpr Activation function = Activation::silu;
-  static bool gate_first(const Attrs& attrs) { return attrs.gate_first; }
+  static GatedHalves gated(const Attrs& attrs) { return {activation_name(Activation::silu), attrs.gate_first}; }
   static Result<TensorDesc> infer(const Attrs&, InputDescs in);
   static Cost cost(const Attrs&, InputDescs in, const TensorDesc& out);
   static Status reference(const Attrs& attrs, std::span<const RefTensor> in, RefTensor& out);

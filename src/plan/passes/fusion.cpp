@@ -82,11 +82,15 @@ bool Fusion::well_formed(const FusedChain& chain, Value out) const {
 }
 
 bool Fusion::has_kernel(const FusedChain& chain, Value out) const {
-  const Device* device = device_of(chain.links.front());
-  if (device == nullptr) return false;
   std::vector<Operand> operands;
   for (const Value v : chain.inputs) operands.push_back(operand_of(graph_, v));
-  return choose_kernel(*device, *chain.op, chain.attrs, operands, operand_of(graph_, out)).ok();
+  return has_kernel(chain.links.front(), *chain.op, chain.attrs, operands, operand_of(graph_, out));
+}
+
+bool Fusion::has_kernel(size_t head, const OpDef& op, const AttrMap& attrs, std::span<const Operand> inputs,
+                        const Operand& out) const {
+  const Device* device = device_of(head);
+  return device != nullptr && choose_kernel(*device, op, attrs, inputs, out).ok();
 }
 
 void Fusion::take(FusedChain chain) {

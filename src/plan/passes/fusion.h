@@ -38,6 +38,8 @@ class Fusion {
   bool well_formed(const FusedChain& chain, Value out) const;
   // Whether the device that would run the head has a kernel for the chain with a result like `out`.
   bool has_kernel(const FusedChain& chain, Value out) const;
+  bool has_kernel(size_t head, const OpDef& op, const AttrMap& attrs, std::span<const Operand> inputs,
+                  const Operand& out) const;
 
   void take(FusedChain chain);
   // The graph with every taken chain as one node.
@@ -64,6 +66,8 @@ int find_input(const OpDef& op, std::string_view name);
 // fuse.norm, fuse.conv, fuse.matmul: affine, bias, activation and residual into the attributes and inputs of one op;
 // fuse.modulate, fuse.gate, fuse.swiglu: what it is multiplied by.
 Result<Graph> fuse_followers(const Graph& graph, PassContext& context);
+// fuse.geglu: a product and the gated unit behind it into a product with each half of the weight.
+Result<Graph> fuse_gated(const Graph& graph, PassContext& context);
 // fuse.rope: the norm of queries and keys into their rotation.
 Result<Graph> fuse_prologues(const Graph& graph, PassContext& context);
 // fuse.elementwise: two and more elementwise nodes into one elementwise_chain.
