@@ -153,8 +153,13 @@ class Peer:
         environment = {**os.environ, **PASSIVE, "OMP_NUM_THREADS": str(args.threads)}
         if library:
             environment["STABLE_DIFFUSION_CPP_LIB"] = library
-        self.process = subprocess.Popen(command + (["--flash"] if flash else []), stdin=subprocess.PIPE, text=True,
-                                        stdout=subprocess.PIPE, env=environment)
+        self.command, self.environment, self.process = command + (["--flash"] if flash else []), environment, None
+
+    def start(self):
+        """Loads, compiles and touches memory."""
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, text=True, stdout=subprocess.PIPE,
+                                        env=self.environment)
+        self.run()
 
     def run(self):
         self.process.stdin.write("go\n")
@@ -242,8 +247,8 @@ def main():
         return serve(args)
     made = engines(args)
     times = {engine.label: [] for engine in made}
-    for engine in made[1:]:
-        engine.run()  # the first run loads, compiles and touches memory
+    for engine in reversed(made[1:]):  # one after the other, and first the one that needs most to compile
+        engine.start()
     print(f"{args.threads} threads, {args.rounds} rounds, load {os.getloadavg()[0]:.1f}", flush=True)
     for _ in range(args.rounds):
         for engine in made:

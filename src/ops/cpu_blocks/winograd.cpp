@@ -35,7 +35,7 @@ struct WinogradRun {
   int64_t slabs() const { return packed() ? ceil_div(cut.channels, kWeightSlab) : 1; }
   float* pixels_of(int64_t block, int64_t tile) const {
     const int64_t per_row = kGemmKc / cut.kc;
-    return shared + (block / per_row * kPoints * cut.t_group + tile) * kGemmAStride + block % per_row * cut.kc;
+    return shared + block / per_row * kPoints * cut.pixel_points + tile * kGemmAStride + block % per_row * cut.kc;
   }
 };
 
@@ -75,7 +75,7 @@ HWY_INLINE void transform_taps(const WinogradRun& run, const Taps& taps, int64_t
   const int64_t lanes = vector_lanes();
   for (int64_t c = 0; c < count; ++c) {
     for (int64_t v = 0; v < width; v += lanes) {
-      transform_weight(taps.first + c * taps.channel + v, taps.tap, out + c * width + v, run.cut.points_stride);
+      transform_weight(taps.first + c * taps.channel + v, taps.tap, out + c * width + v, run.cut.weight_points);
     }
   }
 }
@@ -166,7 +166,7 @@ HWY_INLINE void finish_tiles(const WinogradRun& run, int64_t t0, int64_t tiles, 
                              float* worker) {
   const WinogradCut& cut = run.cut;
   for (int64_t t = 0; t < tiles; ++t) {
-    transform_sums(worker + cut.sums + t * cut.sums_stride, cut.tb * cut.sums_stride, columns, worker + cut.rows,
+    transform_sums(worker + cut.sums + t * cut.sums_stride, cut.sum_points, columns, worker + cut.rows,
                    cut.sums_stride);
     finish_tile(run, t0 + t, n0, columns, worker);
   }
@@ -179,18 +179,17 @@ void winograd_chunk(const WinogradRun& run, int64_t chunk, int worker_index) {
   const int64_t tiles = std::min(cut.tb, cut.tiles - t0), columns = std::min(cut.nb, run.problem->n - n0);
   float* worker = run.workers + worker_index * cut.floats;
   std::memset(worker + cut.zeros, 0, kGemmAStride * sizeof(float));
-  const int64_t v_points = cut.tb * kGemmAStride, sums_points = cut.tb * cut.sums_stride;
   for (int64_t c0 = 0; c0 < cut.channels; c0 += cut.kc) {
     const int64_t depth = std::min(cut.kc, cut.channels - c0);
     for (int64_t t = 0; t < tiles; ++t) {
       const float* pixels[kPoints];
       tile_pixels(run, t0 + t, c0, depth, worker, pixels);
-      transform_pixels(pixels, depth, worker + cut.v + t * kGemmAStride, v_points);
+      transform_pixels(pixels, depth, worker + cut.v + t * kGemmAStride, cut.pixel_points);
     }
     for (int64_t point = 0; point < kPoints; ++point) {
-      const float* weights = run.shared + point * cut.points_stride + n0 * cut.channels;
-      block_product(tiles, columns, c0, depth, cut.channels, worker + cut.v + point * v_points, weights,
-                    worker + cut.sums + point * sums_points, cut.sums_stride, c0 != 0);
+      const float* weights = run.shared + point * cut.weight_points + n0 * cut.channels;
+      block_product(tiles, columns, c0, depth, cut.channels, worker + cut.v + point * cut.pixel_points, weights,
+                    worker + cut.sums + point * cut.sum_points, cut.sums_stride, c0 != 0);
     }
   }
   finish_tiles(run, t0, tiles, n0, columns, worker);
@@ -205,7 +204,7 @@ void winograd_pixels(const WinogradRun& run, int64_t tile, int worker_index) {
     const int64_t c0 = block * cut.kc, depth = std::min(cut.kc, cut.channels - c0);
     const float* pixels[kPoints];
     tile_pixels(run, run.t_start + tile, c0, depth, worker, pixels);
-    transform_pixels(pixels, depth, run.pixels_of(block, tile), cut.t_group * kGemmAStride);
+    transform_pixels(pixels, depth, run.pixels_of(block, tile), cut.pixel_points);
   }
 }
 
@@ -220,13 +219,12 @@ void winograd_panel(const WinogradRun& run, int64_t chunk, int worker_index) {
     const int64_t width = panel_columns(p.n - n);
     pack_weight_panel(p.b, p.a, n, std::min(width, p.n - n), width, worker + cut.taps + 9 * cut.channels * (n - n0));
   }
-  const int64_t sums_points = cut.tb * cut.sums_stride;
   for (int64_t block = 0; block < run.blocks(); ++block) {
     const int64_t c0 = block * cut.kc, depth = std::min(cut.kc, cut.channels - c0);
     panel_weights(run, n0, n0 + columns, c0, depth, worker);
     for (int64_t point = 0; point < kPoints; ++point) {
-      block_product(tiles, columns, 0, depth, cut.kc, run.pixels_of(block, point * cut.t_group + t0),
-                    worker + cut.weights + point * cut.points_stride, worker + cut.sums + point * sums_points,
+      block_product(tiles, columns, 0, depth, cut.kc, run.pixels_of(block, t0) + point * cut.pixel_points,
+                    worker + cut.weights + point * cut.weight_points, worker + cut.sums + point * cut.sum_points,
                     cut.sums_stride, block != 0);
     }
   }

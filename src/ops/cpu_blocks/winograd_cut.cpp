@@ -3,6 +3,10 @@
 namespace chiaro {
 namespace {
 
+int64_t odd_lines(int64_t floats) {
+  return (ceil_div(floats, 16) | 1) * 16;
+}
+
 // The least multiple of `step` of which `whole` is no more parts than of `most`.
 int64_t evenly(int64_t whole, int64_t most, int64_t step) {
   return round_up(ceil_div(whole, std::max<int64_t>(1, ceil_div(whole, most))), step);
@@ -26,27 +30,29 @@ void cut_by_tiles(WinogradCut& cut) {
   cut.t_group = cut.tiles;
   cut.tb = evenly(cut.tiles, tb, kWinogradTileStep);
   cut.nb = evenly(cut.group, nb, kGemmNrMax);
-  cut.points_stride = cut.group * cut.channels;
-  cut.shared = kPoints * cut.points_stride;
+  cut.weight_points = odd_lines(cut.group * cut.channels);
+  cut.pixel_points = odd_lines(cut.tb * kGemmAStride);
+  cut.shared = kPoints * cut.weight_points;
 }
 
 // Rows of transformed pixels, of kGemmAStride floats, hold as many blocks of channels as fit.
-int64_t pixel_rows(const WinogradCut& cut) {
-  return ceil_div(ceil_div(cut.channels, cut.kc), kGemmKc / cut.kc) * kPoints;
+int64_t block_rows(const WinogradCut& cut) {
+  return ceil_div(ceil_div(cut.channels, cut.kc), kGemmKc / cut.kc);
 }
 
 // One panel of columns a chunk; its tiles share the weights that the chunk transforms.
 void cut_by_columns(WinogradCut& cut) {
-  const int64_t held = kWinogradPixelBytes / (pixel_rows(cut) * kGemmAStride * 4);
+  const int64_t held = kWinogradPixelBytes / (block_rows(cut) * kPoints * kGemmAStride * 4);
   cut.t_group = evenly(cut.tiles, std::max(held, kWinogradShared), kWinogradTileStep);
   cut.nb = kGemmNrMax;
   const int64_t wanted =
       std::max(ceil_div(kGemmMinChunks, ceil_div(cut.group, cut.nb)), ceil_div(cut.t_group, kWinogradMost));
   cut.tb = evenly(cut.t_group, std::max(ceil_div(cut.t_group, wanted), std::min(cut.t_group, kWinogradShared)),
                   kWinogradTileStep);
-  cut.points_stride = kGemmNrMax * cut.kc;
+  cut.weight_points = odd_lines(kGemmNrMax * cut.kc);
+  cut.pixel_points = odd_lines(cut.t_group * kGemmAStride);
   // The micro-kernel reads whole steps of tiles, also behind the last row.
-  cut.shared = (pixel_rows(cut) * cut.t_group + kWinogradTileStep) * kGemmAStride;
+  cut.shared = block_rows(cut) * kPoints * cut.pixel_points + kWinogradTileStep * kGemmAStride;
 }
 
 }  // namespace
@@ -64,15 +70,16 @@ WinogradCut winograd_cut(const GemmProblem& p) {
   cut.by_columns ? cut_by_columns(cut) : cut_by_tiles(cut);
   cut.t_blocks = ceil_div(cut.t_group, cut.tb);
   cut.sums_stride = cut.nb + 16;
+  cut.sum_points = odd_lines(cut.tb * cut.sums_stride);
   int64_t end = 0;
   const auto take = [&end](int64_t floats) {
     const int64_t start = end;
     end += round_up(floats, 16);
     return start;
   };
-  if (!cut.by_columns) cut.v = take(kPoints * cut.tb * kGemmAStride);
-  cut.weights = take(cut.by_columns ? kPoints * cut.points_stride : 0);
-  cut.sums = take(kPoints * cut.tb * cut.sums_stride);
+  if (!cut.by_columns) cut.v = take(kPoints * cut.pixel_points);
+  cut.weights = take(cut.by_columns ? kPoints * cut.weight_points : 0);
+  cut.sums = take(kPoints * cut.sum_points);
   cut.rows = take(kOutSide * kOutSide * cut.sums_stride);
   cut.stage = take(cut.sums_stride);
   cut.pixels = take(kPoints * kGemmAStride);

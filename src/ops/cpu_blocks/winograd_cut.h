@@ -28,8 +28,10 @@ struct WinogradCut {
   int64_t tb = 0, t_blocks = 0;                 // tiles of a chunk; chunks of a group of tiles
   int64_t t_group = 0;                          // tiles whose pixels are held at once
   int64_t nb = 0, group = 0;                    // columns of a chunk; of a group: multiples of the widest panel
-  int64_t points_stride = 0;                    // floats between the transformed weights of two points
   int64_t sums_stride = 0;                      // floats between rows of sums
+  // Floats between two points of transformed weights, pixels and sums. All 36 are written or read together, so these
+  // are odd numbers of cache lines: of even ones, many would meet in the same few sets of the caches.
+  int64_t weight_points = 0, pixel_points = 0, sum_points = 0;
   int64_t shared = 0;                           // floats of transformed weights, or pixels, that all workers read
   // A worker's buffers: where each begins, and all floats.
   int64_t v = 0, weights = 0, taps = 0, sums = 0, rows = 0, stage = 0, pixels = 0, zeros = 0, floats = 0;
