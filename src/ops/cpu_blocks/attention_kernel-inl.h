@@ -66,8 +66,10 @@ template <int kRows, int kVecs>
 HWY_INLINE void finish_tile(const VF (&sum)[kRows][kVecs], float* HWY_RESTRICT c, const StoreScores& out) {
   const DF d;
   const int64_t lanes = vector_lanes();
+  CHIARO_UNROLL
   for (int v = 0; v < kVecs; ++v) {
     VF most = hn::LoadU(d, out.highest + v * lanes);
+    CHIARO_UNROLL
     for (int r = 0; r < kRows; ++r) {
       most = hn::Max(most, sum[r][v]);
       hn::StoreU(sum[r][v], d, c + (r * kVecs + v) * lanes);
@@ -80,8 +82,10 @@ template <int kRows, int kVecs>
 HWY_INLINE void finish_tile(const VF (&sum)[kRows][kVecs], float* HWY_RESTRICT c, const AddToSums& out) {
   const DF d;
   const int64_t lanes = vector_lanes();
+  CHIARO_UNROLL
   for (int v = 0; v < kVecs; ++v) {
     const VF factor = out.factor == nullptr ? hn::Zero(d) : hn::LoadU(d, out.factor + v * lanes);
+    CHIARO_UNROLL
     for (int r = 0; r < kRows; ++r) {
       float* p = c + (r * kVecs + v) * lanes;
       hn::StoreU(out.factor == nullptr ? sum[r][v] : hn::MulAdd(hn::LoadU(d, p), factor, sum[r][v]), d, p);
@@ -96,15 +100,20 @@ HWY_NOINLINE void attention_tile(int64_t depth, const float* HWY_RESTRICT a, int
   const DF d;
   const int64_t lanes = vector_lanes();
   VF sum[kRows][kVecs];
+  CHIARO_UNROLL
   for (int r = 0; r < kRows; ++r) {
+    CHIARO_UNROLL
     for (int v = 0; v < kVecs; ++v) sum[r][v] = hn::Zero(d);
   }
   for (int64_t k = 0; k < depth; ++k) {
     VF bv[kVecs];
+    CHIARO_UNROLL
     for (int v = 0; v < kVecs; ++v) bv[v] = hn::LoadU(d, b + v * lanes);
     b += kVecs * lanes;
+    CHIARO_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const VF av = hn::Set(d, a[r]);
+      CHIARO_UNROLL
       for (int v = 0; v < kVecs; ++v) sum[r][v] = hn::MulAdd(av, bv[v], sum[r][v]);
     }
     a += a_step;

@@ -40,19 +40,26 @@ HWY_NOINLINE void micro_kernel(int64_t kc, const float* HWY_RESTRICT a, const fl
   const DF d;
   const int64_t lanes = vector_lanes();
   VF sum[kRows][kVecs];
+  CHIARO_UNROLL
   for (int r = 0; r < kRows; ++r) {
+    CHIARO_UNROLL
     for (int v = 0; v < kVecs; ++v) sum[r][v] = hn::Zero(d);
   }
   for (int64_t k = 0; k < kc; ++k) {
     VF bv[kVecs];
+    CHIARO_UNROLL
     for (int v = 0; v < kVecs; ++v) bv[v] = hn::LoadU(d, b + v * lanes);
     b += kVecs * lanes;
+    CHIARO_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const VF av = hn::Set(d, a[r * kGemmAStride + k]);
+      CHIARO_UNROLL
       for (int v = 0; v < kVecs; ++v) sum[r][v] = hn::MulAdd(av, bv[v], sum[r][v]);
     }
   }
+  CHIARO_UNROLL
   for (int r = 0; r < kRows; ++r) {
+    CHIARO_UNROLL
     for (int v = 0; v < kVecs; ++v) {
       float* p = c + r * ldc + v * lanes;
       hn::StoreU(add ? hn::Add(hn::LoadU(d, p), sum[r][v]) : sum[r][v], d, p);

@@ -14,3 +14,11 @@
 #elif defined(__aarch64__)
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #endif
+
+// Before a loop over an array of vectors that registers should hold: unrolled early, its elements are single variables.
+// GCC leaves the array in memory else, and writes and reads all of it before and after the loop that counts.
+#if defined(__clang__)
+#define CHIARO_UNROLL _Pragma("unroll")
+#else
+#define CHIARO_UNROLL _Pragma("GCC unroll 16")
+#endif

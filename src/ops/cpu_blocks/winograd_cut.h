@@ -32,7 +32,7 @@ struct WinogradCut {
   // Floats between two points of transformed weights, pixels and sums. All 36 are written or read together, so these
   // are odd numbers of cache lines: of even ones, many would meet in the same few sets of the caches.
   int64_t weight_points = 0, pixel_points = 0, sum_points = 0;
-  int64_t shared = 0;                           // floats of transformed weights, or pixels, that all workers read
+  int64_t shared = 0;  // floats of transformed weights, or pixels, that all workers read
   // A worker's buffers: where each begins, and all floats.
   int64_t v = 0, weights = 0, taps = 0, sums = 0, rows = 0, stage = 0, pixels = 0, zeros = 0, floats = 0;
 

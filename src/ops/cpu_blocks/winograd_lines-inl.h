@@ -62,16 +62,20 @@ HWY_INLINE void output_line(const VF (&x)[6], VF (&y)[4]) {
 HWY_INLINE void transform_weight(const float* g, int64_t step, float* out, int64_t points_stride) {
   const DF d;
   VF lines[6][3];
+  CHIARO_UNROLL
   for (int x = 0; x < 3; ++x) {
     const VF column[3] = {hn::LoadU(d, g + x * step), hn::LoadU(d, g + (3 + x) * step),
                           hn::LoadU(d, g + (6 + x) * step)};
     VF y[6];
     weight_line(column, y);
+    CHIARO_UNROLL
     for (int i = 0; i < 6; ++i) lines[i][x] = y[i];
   }
+  CHIARO_UNROLL
   for (int i = 0; i < 6; ++i) {
     VF y[6];
     weight_line(lines[i], y);
+    CHIARO_UNROLL
     for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, out + (i * 6 + j) * points_stride);
   }
 }
@@ -81,15 +85,20 @@ HWY_INLINE void transform_pixels(const float* const* pixels, int64_t count, floa
   const DF d;
   for (int64_t c = 0; c < count; c += static_cast<int64_t>(hn::Lanes(d))) {
     VF lines[6][6];
+    CHIARO_UNROLL
     for (int x = 0; x < 6; ++x) {
       VF column[6], y[6];
+      CHIARO_UNROLL
       for (int i = 0; i < 6; ++i) column[i] = hn::LoadU(d, pixels[i * 6 + x] + c);
       input_line(column, y);
+      CHIARO_UNROLL
       for (int i = 0; i < 6; ++i) lines[i][x] = y[i];
     }
+    CHIARO_UNROLL
     for (int i = 0; i < 6; ++i) {
       VF y[6];
       input_line(lines[i], y);
+      CHIARO_UNROLL
       for (int j = 0; j < 6; ++j) hn::StoreU(y[j], d, out + (i * 6 + j) * points_stride + c);
     }
   }
@@ -100,15 +109,20 @@ HWY_INLINE void transform_sums(const float* sums, int64_t points_stride, int64_t
   const DF d;
   for (int64_t n = 0; n < columns; n += static_cast<int64_t>(hn::Lanes(d))) {
     VF lines[4][6];
+    CHIARO_UNROLL
     for (int x = 0; x < 6; ++x) {
       VF column[6], y[4];
+      CHIARO_UNROLL
       for (int i = 0; i < 6; ++i) column[i] = hn::LoadU(d, sums + (i * 6 + x) * points_stride + n);
       output_line(column, y);
+      CHIARO_UNROLL
       for (int i = 0; i < 4; ++i) lines[i][x] = y[i];
     }
+    CHIARO_UNROLL
     for (int i = 0; i < 4; ++i) {
       VF y[4];
       output_line(lines[i], y);
+      CHIARO_UNROLL
       for (int j = 0; j < 4; ++j) hn::StoreU(y[j], d, rows + (i * 4 + j) * stride + n);
     }
   }
