@@ -27,6 +27,23 @@ using DF = hn::ScalableTag<float>;
 using DI = hn::RebindToSigned<DF>;
 using VF = hn::Vec<DF>;
 
+// Not below, and not above, a bound that is a number; NaN stays NaN. Of NaN and a number x86 takes the second operand,
+// Highway on Arm the number.
+HWY_INLINE VF at_least(VF bound, VF x) {
+#if HWY_TARGET == HWY_NEON
+  return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+#else
+  return hn::Max(bound, x);
+#endif
+}
+HWY_INLINE VF at_most(VF bound, VF x) {
+#if HWY_TARGET == HWY_NEON
+  return hn::IfThenElse(hn::Gt(x, bound), bound, x);
+#else
+  return hn::Min(bound, x);
+#endif
+}
+
 // Horner's rule, highest coefficient first.
 template <size_t N>
 HWY_INLINE VF polynomial(VF x, const float (&c)[N]) {
@@ -63,11 +80,10 @@ HWY_INLINE VF exp_reduced(VF x) {
 #endif
 }
 
-// e^x, within 2 ulp over the whole range including subnormal results; e^-inf = 0, overflow gives inf, NaN stays NaN:
-// x86 minima and maxima give the second operand where one is NaN, those of Arm give NaN.
+// e^x, within 2 ulp over the whole range including subnormal results; e^-inf = 0, overflow gives inf, NaN stays NaN.
 HWY_INLINE VF exp_f32(VF x) {
   const DF d;
-  return exp_reduced(hn::Min(hn::Set(d, 89.0f), hn::Max(hn::Set(d, -104.0f), x)));
+  return exp_reduced(at_most(hn::Set(d, 89.0f), at_least(hn::Set(d, -104.0f), x)));
 }
 
 HWY_INLINE VF tanh_f32(VF x) {
@@ -97,7 +113,7 @@ HWY_INLINE void erf_parts(VF x, VF& inner, VF& outer) {
   const VF a = hn::Abs(x);
   const VF square = hn::Mul(x, x);
   inner = hn::Mul(a, polynomial(square, kInner));
-  const VF safe = hn::Max(a, hn::Set(d, 1.0f));
+  const VF safe = at_least(hn::Set(d, 1.0f), a);
   const VF reciprocal = hn::Div(hn::Set(d, 1.0f), safe);
   const VF y = hn::Mul(reciprocal, reciprocal);
   const VF p = hn::IfThenElse(hn::Lt(a, hn::Set(d, 2.0f)), polynomial(y, kMiddle), polynomial(y, kOuter));
@@ -133,7 +149,7 @@ HWY_INLINE VF times_sigmoid_f16(VF x, VF y) {
   static constexpr float kPoly[] = {9.582853276683392e-3f, 5.590642562618667e-2f, 2.402409861293006e-1f,
                                     6.931241933007128e-1f, 1.0f};
   const VF log2_e = hn::Set(d, -1.44269504088896341f), magic = hn::Set(d, 12583039.0f);
-  const VF clamped = hn::Min(hn::Set(d, 87.0f), hn::Max(hn::Set(d, -89.0f), y));
+  const VF clamped = at_most(hn::Set(d, 87.0f), at_least(hn::Set(d, -89.0f), y));
   // Adding 1.5 * 2^23 + 127 rounds to n, and leaves n + 127, the exponent of 2^n, in the lowest bits.
   const VF shifted = hn::MulAdd(clamped, log2_e, magic);
   const VF r = hn::MulSub(clamped, log2_e, hn::Sub(shifted, magic));
@@ -150,10 +166,10 @@ HWY_INLINE VF gelu_f32(VF x) {
                                      5.000000030e-1f};
   static constexpr float kBelow[] = {1.031789982e-2f, 1.018586145e-1f, 4.694699570e-1f,
                                      1.202502128e+0f, 1.674474247e+0f, 1.0f};
-  const VF a = hn::Min(hn::Set(d, 15.0f), hn::Abs(x));
+  const VF a = at_most(hn::Set(d, 15.0f), hn::Abs(x));
   const VF e = exp_reduced(hn::Mul(hn::Mul(a, a), hn::Set(d, -0.5f)));
   const VF above = hn::Mul(hn::Mul(a, e), polynomial(a, kAbove));
-  return hn::Sub(hn::Max(hn::Zero(d), x), hn::Div(above, polynomial(a, kBelow)));
+  return hn::Sub(at_least(hn::Zero(d), x), hn::Div(above, polynomial(a, kBelow)));
 }
 
 // gelu_tanh uses (1 + tanh u) / 2 = sigmoid(2 u).
