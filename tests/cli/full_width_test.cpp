@@ -1,5 +1,5 @@
 // Z-Image and Qwen-Image as wide as they are published, with few layers, by the program alone: on the CPU, and on the
-// software GPU against it. An hour and gigabytes, so in the full run alone; the narrow one of every commit is below.
+// software GPU against it. Hours and gigabytes, so in the full run alone; the narrow one of every commit is below.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -18,8 +18,8 @@ struct Published {
   std::string denoiser, text, vae;
   Words types;  // of the denoiser
 };
-const Published kZImage{"zimage", "qwen3-4b", "flux-vae", {"q4_K", "q8_0"}};
-const Published kQwenImage{"qwen-image", "qwen2.5-vl-7b", "qwen-image-vae", {"q2_K", "q8_0"}};
+const Published kZImage{"zimage", "qwen3-4b", "flux-vae", {"q4_K", "q8_0", "f16"}};
+const Published kQwenImage{"qwen-image", "qwen2.5-vl-7b", "qwen-image-vae", {"q2_K", "q4_K", "q8_0"}};
 
 class WideFlowModels : public ::testing::Test {
  protected:

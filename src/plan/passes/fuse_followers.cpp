@@ -72,9 +72,7 @@ bool link(const Links& links, Growing& growing, Value v, const Node& next) {
   }
   const auto act = activation_from_name(step.function);
   if (!act || *act == Activation::none || growing.stage >= kAct) return false;
-  for (auto& [key, value] : growing.chain.attrs) {
-    if (key == "act") value = std::string(activation_name(*act));
-  }
+  growing.chain.attrs = with_activation(std::move(growing.chain.attrs), activation_name(*act));
   growing.stage = kAct;
   return true;
 }

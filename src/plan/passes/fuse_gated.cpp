@@ -54,13 +54,6 @@ std::optional<std::vector<Half>> halves_of(const Fusion& fusion, const Node& pro
   return halves;
 }
 
-AttrMap with_activation(AttrMap attrs, std::string_view activation) {
-  for (auto& [key, value] : attrs) {
-    if (key == "act") value = std::string(activation);
-  }
-  return attrs;
-}
-
 // Whether both products have a kernel where the product has it.
 bool runs(const Fusion& fusion, const GatedProduct& gated) {
   const Node& product = fusion.node(gated.product);

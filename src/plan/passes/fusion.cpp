@@ -121,6 +121,13 @@ Result<Graph> Fusion::finish() {
   return rewriter.finish();
 }
 
+AttrMap with_activation(AttrMap attrs, std::string_view activation) {
+  for (auto& [key, value] : attrs) {
+    if (key == "act") value = std::string(activation);
+  }
+  return attrs;
+}
+
 int find_input(const OpDef& op, std::string_view name) {
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     if (op.inputs[i].name == name) return static_cast<int>(i);

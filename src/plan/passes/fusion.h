@@ -62,6 +62,8 @@ class Fusion {
 
 // Which input of the op has that name; -1: none.
 int find_input(const OpDef& op, std::string_view name);
+// The attributes with that activation as their "act".
+AttrMap with_activation(AttrMap attrs, std::string_view activation);
 
 // fuse.norm, fuse.conv, fuse.matmul: affine, bias, activation and residual into the attributes and inputs of one op;
 // fuse.modulate, fuse.gate, fuse.swiglu: what it is multiplied by.
