@@ -3,9 +3,10 @@
 //
 // A code of a word is put below the leading one of a float whose last bit it then counts, and what is too much is taken
 // off: 2^(23 - b) + u has u at bit b of its mantissa, so that a code costs a vector of columns an and-or, a
-// subtraction, and the multiplication by the columns' scales, no conversion. Codes of a table are looked up as bytes
-// first. Whole numbers of up to 8 bits times scales of up to 19 are exact, so that s q - m is one rounding, fused or
-// not: the numbers are those of decode_blocks to the bit (NaN for NaN).
+// subtraction, and the multiplication by the columns' scales, no conversion. Where minima take a register more, that
+// has too many constants: there a code is shifted down and converted, with one mask for all. Codes of a table are
+// looked up as bytes first. Whole numbers of up to 8 bits times scales of up to 19 are exact, so that s q - m is one
+// rounding, fused or not: the numbers are those of decode_blocks to the bit (NaN for NaN).
 
 #if defined(CHIARO_BLOCK_PANEL_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef CHIARO_BLOCK_PANEL_INL_H
@@ -47,6 +48,7 @@ struct PanelCodes {
   static constexpr bool kPaired = kTable != 0 || kHigh > 0;
   static constexpr int kField = kPaired ? 2 * kLow : kLow;
   static constexpr int kMiddle = kTable != 0 ? 128 : kMiddle_;
+  static_assert(!kMinimum || kMiddle == 0);
   static const int8_t* table() { return kTable == 1 ? blocks::kIq4Values : blocks::kFp4Doubled; }
 };
 // By name: gcc's sanitizers make no constants of addresses.
@@ -124,13 +126,21 @@ template <class C, int kCode>
 HWY_INLINE VF code_number(const CodeWord<C>& word) {
   const DF d;
   const DU du;
-  constexpr CodePlace kPlace = code_place(C::kField, C::kPaired ? kCode / 2 : kCode);
-  constexpr uint32_t kMask = ((1u << C::kField) - 1) << kPlace.bit;
-  constexpr uint32_t kLeading = static_cast<uint32_t>(127 + 23 - kPlace.bit) << 23;
-  constexpr auto kOffset = static_cast<float>((1 << (23 - kPlace.bit)) + C::kMiddle);
+  constexpr int kIndex = C::kPaired ? kCode / 2 : kCode;
   const VU from = C::kPaired && kCode % 2 != 0 ? word.odd : word.even;
-  const VU bits = hn::OrAnd(hn::Set(du, kLeading), shifted<kPlace.right>(from), hn::Set(du, kMask));
-  return hn::Sub(hn::BitCast(d, bits), hn::Set(d, kOffset));
+  if constexpr (C::kMinimum) {
+    constexpr int kAt = C::kField * kIndex;
+    const VU low = shifted<kAt>(from);
+    const VU code = kAt + C::kField == 32 ? low : hn::And(low, hn::Set(du, (1u << C::kField) - 1));
+    return hn::ConvertTo(d, hn::BitCast(hn::RebindToSigned<DU>(), code));
+  } else {
+    constexpr CodePlace kPlace = code_place(C::kField, kIndex);
+    constexpr uint32_t kMask = ((1u << C::kField) - 1) << kPlace.bit;
+    constexpr uint32_t kLeading = static_cast<uint32_t>(127 + 23 - kPlace.bit) << 23;
+    constexpr auto kOffset = static_cast<float>((1 << (23 - kPlace.bit)) + C::kMiddle);
+    const VU bits = hn::OrAnd(hn::Set(du, kLeading), shifted<kPlace.right>(from), hn::Set(du, kMask));
+    return hn::Sub(hn::BitCast(d, bits), hn::Set(d, kOffset));
+  }
 }
 
 template <class C>

@@ -285,7 +285,7 @@ void gemm(const GemmProblem& problem, std::byte* scratch, ThreadPool& pool, cons
   run.workers = floats + gemm_bias_floats(problem.n);
   float* few = run.workers + pool.threads() * gemm_worker_floats();
   run.packed = few + gemm_few_floats(run.cut);
-  if (problem.n > kGemmNarrow && problem.a.k() > 0 && problem.m() <= gemm_most_few_rows()) {
+  if (problem.n > kGemmNarrow && problem.a.k() > 0 && problem.m() <= kGemmFew) {
     run.few = few;
     HWY_DYNAMIC_DISPATCH(pack_few)(run);
   }

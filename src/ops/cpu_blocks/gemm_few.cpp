@@ -55,11 +55,7 @@ struct TileSums {
   HWY_INLINE void add(const float* a, const VF (&weights)[kVecs]) {
     (row[kRow].add(hn::Set(DF(), a[kRow * kGemmAStride]), weights), ...);
   }
-  HWY_INLINE void store(const FewTile& tile) const {
-    float* c = tile.c;
-    const bool add = tile.add;
-    (row[kRow].store(c + kRow * kGemmAccStride, add), ...);
-  }
+  HWY_INLINE void store(float* c, bool add) const { (row[kRow].store(c + kRow * kGemmAccStride, add), ...); }
 };
 template <int... kVec>
 RowSums<kVec...> row_sums_of(std::integer_sequence<int, kVec...>);
@@ -75,15 +71,15 @@ constexpr bool begins_line(int v) {
   return v % 2 == 0 || hn::MaxLanes(DF()) * sizeof(Raw) >= 64;
 }
 
-// Panels of a plain type.
+// Panels of a plain type; where kVecs is 1, the half of one that begins at `column`.
 template <class L, int kRows, int kVecs>
-HWY_NOINLINE void plain_product(const FewTile& tile) {
+HWY_INLINE void plain_columns(const FewTile& tile, int64_t column) {
   using Raw = typename L::Raw;
   const int64_t lanes = vector_lanes(), width = panel_width();
   Sums<kRows, kVecs> sums;
   const Raw* from[kVecs];
   for (int v = 0; v < kVecs; ++v) {
-    from[v] = reinterpret_cast<const Raw*>(tile.panel[v / 2]) + v % 2 * lanes;
+    from[v] = reinterpret_cast<const Raw*>(tile.panel[v / 2]) + v % 2 * lanes + column;
   }
   for (int64_t k = 0; k < tile.depth; ++k) {
     VF weights[kVecs];
@@ -93,7 +89,12 @@ HWY_NOINLINE void plain_product(const FewTile& tile) {
     }
     sums.add(tile.a + k, weights);
   }
-  sums.store(tile);
+  sums.store(tile.c + column, tile.add);
+}
+template <class L, int kRows, int kVecs>
+HWY_NOINLINE void plain_product(const FewTile& tile) {
+  plain_columns<L, kRows, kVecs>(tile, 0);
+  if constexpr (kVecs == 1) plain_columns<L, kRows, kVecs>(tile, vector_lanes());
 }
 
 template <class C, int kCode, class S, int kVecs>
@@ -110,15 +111,15 @@ HWY_INLINE void word_steps(const CodeWord<C> (&words)[kVecs], const VF (&scale)[
   (code_step<C, kCode>(words, scale, minimum, a, sums), ...);
 }
 
-// Panels of blocks, whose codes begin at tile.panel.
+// Panels of blocks, whose codes begin at tile.panel; the rest as above.
 template <class C, int kRows, int kVecs>
-HWY_NOINLINE void code_product(const FewTile& tile) {
+HWY_INLINE void code_columns(const FewTile& tile, int64_t column) {
   const DF d;
   const int64_t lanes = vector_lanes(), width = panel_width();
   Sums<kRows, kVecs> sums;
   const uint32_t* codes[kVecs];
   for (int v = 0; v < kVecs; ++v) {
-    codes[v] = reinterpret_cast<const uint32_t*>(tile.panel[v / 2]) + v % 2 * lanes;
+    codes[v] = reinterpret_cast<const uint32_t*>(tile.panel[v / 2]) + v % 2 * lanes + column;
   }
   const float* a = tile.a;
   for (int64_t part = 0; part < tile.depth / kPart; ++part) {
@@ -129,7 +130,7 @@ HWY_NOINLINE void code_product(const FewTile& tile) {
         const uint32_t* from = codes[v] + part * C::kLines * width;
         if (begins_line<uint32_t>(v)) hwy::Prefetch(reinterpret_cast<const std::byte*>(from + w * width) + kAhead);
         words[v] = load_word_of<C>(from, width, w);
-        const int64_t at = (part * C::kGroups + w * C::kGroups / C::kWords) * width + v % 2 * lanes;
+        const int64_t at = (part * C::kGroups + w * C::kGroups / C::kWords) * width + v % 2 * lanes + column;
         scale[v] = hn::Load(d, tile.scales[v / 2].scale + at);
         minimum[v] = hn::Zero(d);
         if constexpr (C::kMinimum) minimum[v] = hn::Load(d, tile.scales[v / 2].minimum + at);
@@ -137,24 +138,30 @@ HWY_NOINLINE void code_product(const FewTile& tile) {
       word_steps<C>(words, scale, minimum, a, sums, std::make_integer_sequence<int, C::kPerWord>());
     }
   }
-  sums.store(tile);
+  sums.store(tile.c + column, tile.add);
+}
+template <class C, int kRows, int kVecs>
+HWY_NOINLINE void code_product(const FewTile& tile) {
+  code_columns<C, kRows, kVecs>(tile, 0);
+  if constexpr (kVecs == 1) code_columns<C, kRows, kVecs>(tile, vector_lanes());
 }
 
-// Kernels for one row, two, four, and eight where registers suffice. Up to two rows take two panels.
+// Kernels for one row, two, four and eight; eight by half panels where registers do not suffice for whole ones. Up to
+// two rows take two panels.
 using FewProduct = void (*)(const FewTile&);
-inline constexpr bool kEightRows = kMr >= 12;
+inline constexpr int kEightRowsVecs = kMr >= 12 ? 2 : 1;
 
 template <class L>
 FewProduct plain_product_of(int64_t rows) {
   if (rows == 1) return &plain_product<L, 1, 4>;
   if (rows == 2) return &plain_product<L, 2, 4>;
-  return rows <= 4 || !kEightRows ? &plain_product<L, 4, 2> : &plain_product < L, kEightRows ? 8 : 4, 2 > ;
+  return rows <= 4 ? &plain_product<L, 4, 2> : &plain_product<L, 8, kEightRowsVecs>;
 }
 template <class C>
 FewProduct code_product_of(int64_t rows) {
   if (rows == 1) return &code_product<C, 1, 4>;
   if (rows == 2) return &code_product<C, 2, 4>;
-  return rows <= 4 || !kEightRows ? &code_product<C, 4, 2> : &code_product < C, kEightRows ? 8 : 4, 2 > ;
+  return rows <= 4 ? &code_product<C, 4, 2> : &code_product<C, 8, kEightRowsVecs>;
 }
 FewProduct few_product(DType dtype, int64_t rows) {
   switch (dtype) {
@@ -167,10 +174,6 @@ FewProduct few_product(DType dtype, int64_t rows) {
     default:
       return blocks::with_layout(dtype, [rows]<class Layout>() { return code_product_of<CodesOf<Layout>>(rows); });
   }
-}
-
-int64_t most_few_rows() {
-  return kEightRows ? 8 : 4;
 }
 
 // Columns [n, n + panels * panel_width()) along all of k.
@@ -223,8 +226,8 @@ void few_columns(const GemmFew& few, int64_t n0, int64_t columns, float* sums, f
       const std::byte* panel = few.panels + (n0 + n) * column_bytes;
       const float* b = panel_steps(few.dtype, panel, last, few.k, k, depth, stage);
       const float* a = few.a + k / few.kc * few.row_slots * kGemmAStride;
-      last == width ? few_rows<2>(few.rows, depth, a, b, sums + n, kGemmAccStride, k != 0)
-                    : few_rows<1>(few.rows, depth, a, b, sums + n, kGemmAccStride, k != 0);
+      const auto same = [b](int64_t, int64_t) HWY_ATTR { return b; };
+      panels_product(few.rows, last, depth, a, same, sums + n, kGemmAccStride, k != 0);
     }
     n += last;
   }
@@ -237,12 +240,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace chiaro {
 
-HWY_EXPORT(most_few_rows);
 HWY_EXPORT(few_columns);
-
-int64_t gemm_most_few_rows() {
-  return HWY_DYNAMIC_DISPATCH(most_few_rows)();
-}
 
 int64_t gemm_few_row_slots(int64_t rows) {
   return rows <= 2 ? rows : rows <= 4 ? 4 : kGemmFew;

@@ -18,9 +18,7 @@ struct GemmFew {
   DType dtype = DType::f32;           // of them
 };
 
-// Rows at most, by the instruction set; at most kGemmFew.
-int64_t gemm_most_few_rows();
-// Rows of A in memory for so many rows: those that their kernel reads. The rest are zeros.
+// Rows of A in memory for so many rows, at most kGemmFew: those that their kernel reads. The rest are zeros.
 int64_t gemm_few_row_slots(int64_t rows);
 // sums[r * kGemmAccStride + n] of columns [n0, n0 + columns), n0 a multiple of kGemmFewColumns. `stage`: kGemmKc *
 // kGemmNrMax floats. Rows up to 12 may be written, columns up to the end of a panel.
