@@ -49,6 +49,11 @@ if(CHIARO_SANITIZE)
   target_compile_options(chiaro_flags INTERFACE -fsanitize=${CHIARO_SANITIZE} -fno-omit-frame-pointer
     -fno-sanitize-recover=all)
   target_link_options(chiaro_flags INTERFACE -fsanitize=${CHIARO_SANITIZE})
+  if(CHIARO_SANITIZE MATCHES "undefined")
+    # Two checks at every access make a third of the time that a file takes to compile. AddressSanitizer finds null too;
+    # the fuzzers' build checks the alignment of what readers read.
+    target_compile_options(chiaro_flags INTERFACE -fno-sanitize=null,alignment)
+  endif()
 endif()
 if(CHIARO_ONE_TARGET)
   target_compile_definitions(chiaro_flags INTERFACE CHIARO_ONE_TARGET=1)

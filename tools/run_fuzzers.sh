@@ -16,9 +16,9 @@ if command -v ccache >/dev/null; then
   launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache)
 fi
 mkdir -p "$build"
-# Only the rooms that the fuzzers link are built.
+# Only the rooms that the fuzzers link are built; with libc++, as on a Mac, so that these rooms are compiled with it in every run.
 if ! { cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O1 -DCHIARO_FUZZ=ON \
-         -DCHIARO_TESTS=OFF -DCHIARO_ONE_TARGET=ON -DCMAKE_CXX_COMPILER="$clang" -DCMAKE_C_COMPILER="$clang_c" \
+         -DCHIARO_TESTS=OFF -DCHIARO_ONE_TARGET=ON -DCHIARO_LIBCXX=ON -DCMAKE_CXX_COMPILER="$clang" -DCMAKE_C_COMPILER="$clang_c" \
          "${launcher[@]}" && cmake --build "$build" --target fuzzers; } >"$build/build.log" 2>&1; then
   tail -n 40 "$build/build.log" >&2
   echo "run_fuzzers: the build failed (all of it: $build/build.log)" >&2

@@ -1,5 +1,6 @@
 // What runs hold and give back, and what a refused allocation does.
 #include "core/memory.h"
+#include "sanitized.h"
 #include "session_fixtures.h"
 
 namespace chiaro {
@@ -54,7 +55,7 @@ TEST(Memory, ARefusedAllocationIsAnErrorAndHarmless) {
   const int64_t all = counting->allocations();
   ASSERT_GT(all, 0);
   int refused = 0;
-  for (int64_t n = 1; n <= all; n += 1 + all / 12) {
+  for (int64_t n = 1; n <= all; n += 1 + all / (CHIARO_SANITIZED ? 4 : 12)) {
     session->trim();
     counting->fail_at(n);
     const auto result = session->generate(small_request(1));

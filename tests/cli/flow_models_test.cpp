@@ -2,9 +2,9 @@
 // GGUF and safetensors, to a picture.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 
+#include "long_tests.h"
 #include "program.h"
 
 namespace chiaro::testing {
@@ -91,7 +91,7 @@ TEST_P(FlowModels, FromFilesToAPicture) {
 // The GPU's kernels for blocks on the software GPU: some ten seconds each, so in the full run alone. That of the
 // networks is in tests/flow_models, in f32.
 TEST_P(FlowModels, OnTheSoftwareGpu) {
-  if (std::getenv("CHIARO_LONG") == nullptr) GTEST_SKIP() << "in the full run: CHIARO_LONG=1";
+  if (!long_tests()) GTEST_SKIP() << "in the full run: CHIARO_LONG=1";
   ASSERT_EQ(generate({"-o", "a.png"}).code, 0);
   const Outcome gpu = generate({"-o", "gpu.png", "--devices", "softgpu:apple7"});
   ASSERT_EQ(gpu.code, 0) << gpu.err;

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 
+#include "long_tests.h"
 #include "program.h"
 
 namespace chiaro::testing {
@@ -67,7 +67,7 @@ class WideFlowModels : public ::testing::Test {
   }
 
   void full_width(const Published& model) const {
-    if (std::getenv("CHIARO_LONG") == nullptr) GTEST_SKIP() << "in the full run: CHIARO_LONG=1";
+    if (!long_tests()) GTEST_SKIP() << "in the full run: CHIARO_LONG=1";
     synth(model.text, "t.gguf", {"--type", "q4_K", "--layers", "2"});
     synth(model.vae, "v.safetensors", {});
     for (const std::string& type : model.types) {

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 #include "composition.h"
+#include "long_tests.h"
 #include "narrowed_model.h"
 #include "shipped_model.h"
 
@@ -20,12 +20,8 @@ struct Narrowed {
   bool always;        // not only with CHIARO_LONG
 };
 
-bool long_form() {
-  return std::getenv("CHIARO_LONG") != nullptr;
-}
-
 TEST(Quantised, PicturesStayNearAndShowTheSame) {
-  const auto compositions = golden_compositions(long_form() ? 16 : 1);
+  const auto compositions = golden_compositions(long_tests() ? 16 : 1);
   std::vector<Picture> exact;
   const Score plain = score_prompts(shared_session(), compositions, &exact);
   std::printf("  %-8s %6s MB  PSNR median least  objects %d of %d\n", "type", "", plain.right, plain.objects);
@@ -37,7 +33,7 @@ TEST(Quantised, PicturesStayNearAndShowTheSame) {
                             {DType::q4_0, 16, false},
                             {DType::nvfp4, 12, false},
                             {DType::q3_k, 12, false}}) {
-    if (!n.always && !long_form()) continue;
+    if (!n.always && !long_tests()) continue;
     const NarrowedModel narrowed = narrowed_model(n.type, "quantised");
     LoadOptions options;
     options.model = narrowed.path;

@@ -5,6 +5,7 @@
 #include "../runtime/devices.h"
 #include "gpu/part_of_variants.h"
 #include "gpu/soft_device.h"
+#include "long_tests.h"
 #include "runtime/conformance_check.h"
 
 namespace chiaro {

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "../runtime/devices.h"
+#include "long_tests.h"
 #include "narrowed_model.h"
 #include "pipeline/step_graph.h"
 #include "runtime/executor.h"

@@ -5,6 +5,7 @@
 
 #include "../runtime/devices.h"
 #include "backend/metal/metal_device.h"
+#include "long_tests.h"
 #include "metal_engine.h"
 #include "runtime/conformance.h"
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "../runtime/devices.h"
+#include "long_tests.h"
 #include "pipeline/step_graph.h"
 #include "runtime/executor.h"
 #include "shipped_model.h"

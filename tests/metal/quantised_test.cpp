@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "../runtime/devices.h"
+#include "long_tests.h"
 #include "narrowed_model.h"
 #include "shipped_model.h"
 

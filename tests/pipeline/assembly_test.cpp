@@ -10,6 +10,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "long_tests.h"
 #include "toy_model.h"
 
 namespace chiaro::testing {

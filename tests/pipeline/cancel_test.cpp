@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "long_tests.h"
 #include "toy_model.h"
 
 namespace chiaro::testing {

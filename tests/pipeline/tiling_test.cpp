@@ -7,6 +7,8 @@
 #include <cmath>
 #include <random>
 
+#include "sanitized.h"
+
 namespace chiaro {
 namespace {
 
@@ -83,7 +85,7 @@ TEST(Tiles, LieInsideEvenlyAndShareWhatWasAskedFor) {
 
 // A decoder that repeats every latent: whatever the tiles, the picture is that of the whole, bit for bit.
 TEST(Tiles, WhereTheyAgreeNothingChanges) {
-  for (int64_t size = 1; size <= kMostSize; ++size) {
+  for (int64_t size = 1; size <= kMostSize; size += CHIARO_SANITIZED ? 5 : 1) {
     const int64_t width = 1 + size * 37 % 23, scale = 8;
     const std::vector<float> latents = randoms(size * width, static_cast<uint32_t>(size));
     const std::vector<float> whole = nearest(latents, width, 1, scale);

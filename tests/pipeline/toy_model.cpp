@@ -158,9 +158,4 @@ GenerateRequest toy_request() {
   return request;
 }
 
-bool long_tests() {
-  const char* value = std::getenv("CHIARO_LONG");
-  return value != nullptr && *value != '\0' && std::string(value) != "0";
-}
-
 }  // namespace chiaro::testing

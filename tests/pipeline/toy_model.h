@@ -43,7 +43,4 @@ std::shared_ptr<Session> open_toy(const LoadOptions& options);
 // 16x16 pixels, 3 steps of euler_a, guided.
 GenerateRequest toy_request();
 
-// Whether CHIARO_LONG asks for the long form of a test.
-bool long_tests();
-
 }  // namespace chiaro::testing

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "devices.h"
+#include "long_tests.h"
 #include "ops/all.h"
 #include "sanitized.h"
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -117,11 +116,6 @@ Chain chain(const std::vector<std::string>& devices, int length, int64_t rows, u
   auto graph = g.finish();
   EXPECT_TRUE(graph.ok()) << graph.error().format();
   return {std::move(graph).value(), {{"x", values(rows * 16)}, {"s", values(rows * 16)}}};
-}
-
-bool long_tests() {
-  const char* value = std::getenv("CHIARO_LONG");
-  return value != nullptr && *value != '\0' && std::string(value) != "0";
 }
 
 }  // namespace chiaro::testing

@@ -48,7 +48,4 @@ struct Chain {
 };
 Chain chain(const std::vector<std::string>& devices, int length, int64_t rows = 8, uint64_t seed = 1);
 
-// Whether the long form of tests was asked for (CHIARO_LONG).
-bool long_tests();
-
 }  // namespace chiaro::testing

@@ -9,6 +9,8 @@
 #include <new>
 
 #include "../toy_model.h"
+#include "long_tests.h"
+#include "sanitized.h"
 
 namespace {
 
@@ -135,11 +137,11 @@ TEST_P(RefusedNew, IsAnErrorAndTheNextRunIsRight) {
   const int64_t all = g_count;
   ASSERT_GT(all, 1000) << "operator new is not the one of this test";
   // The first calls one by one, the rest in strides that share no factor with anything regular.
-  const int64_t stride = long_tests() ? 1 : std::max<int64_t>(37, all / 400);
+  const int64_t stride = long_tests() ? 1 : std::max<int64_t>(37, all / (CHIARO_SANITIZED ? 40 : 400));
   session->trim();
   const int64_t live = g_live;
   int refused = 0, made = 0;
-  for (int64_t n = 1; n <= all; n += n <= 200 ? 1 : stride) {
+  for (int64_t n = 1; n <= all; n += n <= (CHIARO_SANITIZED ? 20 : 200) ? 1 : stride) {
     {
       const auto result = generate_refusing(*session, n, GetParam());
       if (result.ok()) {
@@ -161,7 +163,7 @@ TEST_P(RefusedNew, IsAnErrorAndTheNextRunIsRight) {
   }
   std::printf("  %lld calls of new, %d refusals are errors, %d did not matter\n", static_cast<long long>(all), refused,
               made);
-  EXPECT_GT(refused, 200);
+  EXPECT_GT(refused, CHIARO_SANITIZED ? 20 : 200);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, RefusedNew, ::testing::Values(false, true),
