@@ -12,6 +12,7 @@
 #include "golden_file.h"
 #include "pipeline/step_graph.h"
 #include "runtime/engine.h"
+#include "sanitized.h"
 #include "small_model.h"
 
 namespace chiaro::testing {
@@ -124,8 +125,10 @@ TEST_P(FlowPipeline, SameBytesAloneAndTogether) {
   EXPECT_NE(together.result.pictures[0].rgb, together.result.pictures[1].rgb);
 }
 
-// The GPU's kernels on the software GPU, which also finds races and what is read before it is written.
+// The GPU's kernels on the software GPU, which also finds races and what is read before it is written: sanitizers,
+// which take minutes for it, add nothing.
 TEST_P(FlowPipeline, OnTheSoftwareGpu) {
+  if (CHIARO_SANITIZED) GTEST_SKIP() << "not under sanitizers";
   if (case_.at("guidance").get<double>() <= 1) return;  // the guided case runs the same kernels and more
   const auto session = load({.model = folder_, .devices = "softgpu:apple7"});
   ASSERT_TRUE(session);
