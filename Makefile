@@ -4,6 +4,9 @@ PROMPT ?= a red apple on a blue background
 OUT ?= chiaro.png
 JOBS ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 FUZZ_SECONDS ?= 30
+# The test programs that `make test` runs under AddressSanitizer and UBSan: files, memory, kernels, the interfaces.
+# `make test-full` runs all quick ones.
+ASAN_TESTS ?= core graph gpu softmetal metal ops ops_blocks ops_elementwise runtime weights text pipeline image api c_api
 # The test programs that `make test` runs under ThreadSanitizer: those of the threads themselves. `make test-full` runs nearly all.
 TSAN_TESTS ?= core
 # Objects compiled in one checkout are found again from another: the folder is not part of ccache's key.
@@ -15,7 +18,7 @@ export OUT
 PART = tools/part.sh
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps deps-build build demo test test-full release-test bench format format-check lint asan tsan tsan-full \
+.PHONY: help deps deps-build build demo test test-full release-test bench format format-check lint asan asan-full tsan tsan-full \
   libcxx fuzz docs cuda mac-check clean
 
 help: ## List the targets
@@ -47,7 +50,7 @@ test-full: deps ## The same, then the long tests and mutants, all under ThreadSa
 	@$(MAKE) --no-print-directory test
 	@$(PART) --start
 	@$(PART) "long tests" ctest --preset release -C full -L full -j $(JOBS)
-	@$(MAKE) --no-print-directory libcxx tsan-full lint
+	@$(MAKE) --no-print-directory asan-full libcxx tsan-full lint
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=720
 	@$(PART) --summary
 
@@ -56,10 +59,15 @@ release-test: deps
 	@$(PART) "build release" cmake --build --preset release -j $(JOBS)
 	@$(PART) "test release" ctest --preset release -j $(JOBS)
 
-asan: deps ## Quick tests under AddressSanitizer and UBSan (dev preset)
+asan: deps ## The tests of ASAN_TESTS under AddressSanitizer and UBSan (dev preset)
 	@$(PART) "configure dev" cmake --preset dev
-	@$(PART) "build dev" cmake --build --preset dev -j $(JOBS) --target quick_tests
-	@$(PART) "test dev (ASan, UBSan)" ctest --preset dev -j $(JOBS)
+	@$(PART) "build dev" cmake --build --preset dev -j $(JOBS) --target $(ASAN_TESTS:%=test_%)
+	@$(PART) "test dev (ASan, UBSan)" ctest --preset dev -j $(JOBS) -R '^($(shell echo $(ASAN_TESTS) | tr ' ' '|'))$$'
+
+asan-full: deps ## All quick tests under AddressSanitizer and UBSan
+	@$(PART) "configure dev" cmake --preset dev
+	@$(PART) "build dev, all" cmake --build --preset dev -j $(JOBS) --target quick_tests
+	@$(PART) "test dev (ASan, UBSan), all" ctest --preset dev -j $(JOBS)
 
 tsan: deps ## The tests of TSAN_TESTS (core) under ThreadSanitizer
 	@$(PART) "configure tsan" cmake --preset tsan
