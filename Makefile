@@ -16,6 +16,8 @@ export PROMPT
 export OUT
 
 PART = tools/part.sh
+# For ctest -R: these programs and no other.
+only = '^($(shell echo $(1) | tr ' ' '|'))$$'
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
 .PHONY: help deps deps-build build demo test test-full release-test bench format format-check lint asan asan-full tsan tsan-full \
@@ -39,7 +41,7 @@ demo: build ## Make a picture: make demo PROMPT="a red apple on a blue backgroun
 	@echo "The picture is $$OUT"
 
 # A part that fails does not keep the next ones from running: one run shows everything that is wrong.
-test: deps ## Run the tests that CI runs (about 50 minutes on 2 cores from nothing)
+test: deps ## Run the tests that CI runs (an hour or more on 2 cores from nothing)
 	@$(PART) --start
 	@failed=; for part in release-test asan tsan fuzz; do \
 	  $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
@@ -62,7 +64,7 @@ release-test: deps
 asan: deps ## The tests of ASAN_TESTS under AddressSanitizer and UBSan (dev preset)
 	@$(PART) "configure dev" cmake --preset dev
 	@$(PART) "build dev" cmake --build --preset dev -j $(JOBS) --target $(ASAN_TESTS:%=test_%)
-	@$(PART) "test dev (ASan, UBSan)" ctest --preset dev -j $(JOBS) -R '^($(shell echo $(ASAN_TESTS) | tr ' ' '|'))$$'
+	@$(PART) "test dev (ASan, UBSan)" ctest --preset dev -j $(JOBS) -R $(call only,$(ASAN_TESTS))
 
 asan-full: deps ## All quick tests under AddressSanitizer and UBSan
 	@$(PART) "configure dev" cmake --preset dev
@@ -72,7 +74,7 @@ asan-full: deps ## All quick tests under AddressSanitizer and UBSan
 tsan: deps ## The tests of TSAN_TESTS (core) under ThreadSanitizer
 	@$(PART) "configure tsan" cmake --preset tsan
 	@$(PART) "build tsan" cmake --build --preset tsan -j $(JOBS) --target $(TSAN_TESTS:%=test_%)
-	@$(PART) "test tsan" ctest --preset tsan -R '^($(shell echo $(TSAN_TESTS) | tr ' ' '|'))$$'
+	@$(PART) "test tsan" ctest --preset tsan -R $(call only,$(TSAN_TESTS))
 
 tsan-full: deps
 	@$(PART) "configure tsan" cmake --preset tsan
