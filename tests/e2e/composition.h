@@ -54,7 +54,7 @@ size_t rank_of(size_t wanted, const std::optional<Look>& look, std::span<const L
 const Sprites& sprites();
 
 // tests/golden/tiny/prompts.json, or `most` of its prompts, evenly spread.
-nlohmann::json golden_compositions(size_t most = 1000);
+nlohmann::json golden_compositions(size_t most);
 
 struct Score {
   int pictures = 0, backgrounds = 0, objects = 0, right = 0;

@@ -2,7 +2,6 @@
 // without checks the same bytes. A part of the variants (part_of_variants.h); all where CHIARO_LONG is set.
 #include <gtest/gtest.h>
 
-#include "../runtime/devices.h"
 #include "gpu/part_of_variants.h"
 #include "gpu/soft_device.h"
 #include "long_tests.h"

@@ -2,7 +2,6 @@
 // CHIARO_LONG, of every type that docs/quantisation.md has figures for, and with the checks inside kernels.
 #include <gtest/gtest.h>
 
-#include "../runtime/devices.h"
 #include "long_tests.h"
 #include "narrowed_model.h"
 #include "shipped_model.h"
